@@ -49,15 +49,14 @@ function(ab_link_below target tier)
   endif()
 endfunction()
 
-# ab_folder(<path> <tier> [LEVEL <option>] [UNITY <files>] [HEADER <header>] [COLD <subfolder>...] [EVEN <subfolder>...]
+# ab_folder(<path> <tier> [LEVEL <option>] [UNITY <files>] [HEADER <header>] [COLD <subfolder>...]
 #           [PUBLIC <library>...] [PRIVATE <library>...]), called by the table in ascending tiers.
 # LEVEL: how a release is optimized; without it at -O3.
 # UNITY: how many files are compiled together (cmake/unity.cmake).
 # HEADER: one of ours that nearly every file of the folder includes; it is precompiled, too.
 # COLD: subfolders whose kernels are never a hot spot; they are compiled at -O1.
-# EVEN: subfolders that mostly start work elsewhere; they are compiled at -O2.
 function(ab_folder path tier)
-  cmake_parse_arguments(PARSE_ARGV 2 folder "" "LEVEL;UNITY;HEADER" "COLD;EVEN;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 2 folder "" "LEVEL;UNITY;HEADER" "COLD;PUBLIC;PRIVATE")
   if(NOT path MATCHES "^src/" OR NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${path})
     return()
   endif()
@@ -69,21 +68,16 @@ function(ab_folder path tier)
     set(group ${name})
     set(header "\"${folder_HEADER}\"")
   endif()
-  foreach(part cold even "")
+  foreach(part _cold "")
     set(own ${sources})
-    set(target ab_${name})
     set(level ${folder_LEVEL})
     if(part)
-      string(TOUPPER ${part} families)
-      list(JOIN folder_${families} "|" families)
+      list(JOIN folder_COLD "|" families)
       list(FILTER own INCLUDE REGEX "/${path}/(${families})/")
-      set(target ab_${name}_${part})
-      set(level -O2)
-      if(part STREQUAL cold)
-        set(level -O1)
-      endif()
+      set(level -O1)
     endif()
     if(own AND NOT (part AND families STREQUAL ""))
+      set(target ab_${name}${part})
       list(REMOVE_ITEM sources ${own})
       ab_objects(${target} ${own})
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)

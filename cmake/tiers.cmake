@@ -17,7 +17,6 @@ ab_folder(src/ps         5     LEVEL -O2 UNITY 7)
 ab_folder(src/opdef      5     LEVEL -O2 UNITY 6)
 ab_folder(src/ops        6     UNITY 5 HEADER ops/declare/declare.h
                                COLD control declare detection distributed files metric quantize
-                               EVEN collective device
                                PRIVATE ab::dnnl ab::hwy)
 ab_folder(src/autodiff   6     LEVEL -Os UNITY 7)
 ab_folder(src/graph      6     LEVEL -Os UNITY 8 HEADER graph/edit.h)

@@ -43,8 +43,8 @@ def name_of(row):
     unit = re.search(r"Unity/unity_(\d+)_", row.source)
     if unit:
         target = target_of(row)
-        part = re.search(r"_(cold|even)$", target)               # parts with another level of optimization
-        return "%s%s, unit %s" % (folder_of_target(target), ", " + part.group(1) if part else "", unit.group(1))
+        part = ", cold" if target.endswith("_cold") else ""      # optimized less
+        return "%s%s, unit %s" % (folder_of_target(target), part, unit.group(1))
     source = re.sub(r"^(\.\./)+", "", row.source)
     if "cmake_pch" in source:
         return "precompiled headers, %s" % target_of(row)
@@ -53,7 +53,7 @@ def name_of(row):
 
 
 def folder_of_target(target):
-    return TARGETS.get(target, "src/" + re.sub(r"^ab_|_(cold|even)$", "", target))
+    return TARGETS.get(target, "src/" + re.sub(r"^ab_|_cold$", "", target))
 
 
 def folder_of(row):
