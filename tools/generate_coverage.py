@@ -13,20 +13,19 @@ import generate_modules
 
 from anabranch import _core
 from anabranch.fluid import core
+from anabranch.fluid.framework.block import _INTERFACE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKS, REFUSED, ABSENT = "works", "Unsupported", "absent"
 
 _CONNECTION = "workers and servers use another protocol here (clusters); no peer speaks the one of this operator"
 _SERVED = "workers send gradients to listen_and_serv, not parameters"
-_READ = "only read and written in files; the executor resolves feeds and fetches before a run"
 _OUT = "belongs to a service that is not part of this package: %s"
 
 #: Op types that are refused, with NotImplementedError, and why.
 REFUSED_OPS = {
     **dict.fromkeys(("checkpoint_notify", "prefetch", "recv_save"), _CONNECTION),
     "fl_listen_and_serv": _SERVED,
-    **dict.fromkeys(("feed", "fetch"), _READ),
     "delete_var": "memory is planned when a program is compiled",
     **dict.fromkeys(("pull_sparse", "pull_sparse_v2", "push_dense"), _OUT % "pslib"),
     "pull_box_sparse": _OUT % "BoxPS",
@@ -57,7 +56,8 @@ def op_status(op: str) -> tuple[str, str]:
     """(status, reason) of an op type."""
     if op in REFUSED_OPS:
         return REFUSED, REFUSED_OPS[op]
-    return (WORKS, "") if op in _core.op_types() else (ABSENT, "not registered")
+    known = op in _core.op_types() or op in _INTERFACE
+    return (WORKS, "") if known else (ABSENT, "not registered")
 
 
 def name_status() -> dict[str, dict[str, str]]:

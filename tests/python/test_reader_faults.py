@@ -22,7 +22,6 @@ R17 = {
     "count too large for the line": (b"2 1 1.5 1 1 9 7\n", ":3:16: slot words: "),
     "count too small for the line": (b"2 1 1.5 1 1 1 7 8\n", ":3:17: "),
     "count that is not a number": (b"2 1 1.5 1 1 x 7\n", ":3:13: slot words: "),
-    "count of a dense slot": (b"3 1 1.5 2 1 1 1 7\n", ":3:1: slot x: "),
     "negative count": (b"2 1 1.5 1 1 -1 7\n", ":3:13: slot words: "),
     "count that overflows": (b"2 1 1.5 1 1 18446744073709551617 7\n", ":3:13: slot words: "),
     "huge count": (b"2 1 1.5 1 1 1000000000000000000 7\n", ":3:13: slot words: "),

@@ -30,7 +30,7 @@ def _resumes(kind: str, folder: str) -> None:
 
 
 def files() -> str:
-    """Checks that a training run and a model of every kind of net give the same bits after saving and loading"""
+    """Saves and loads a training run and a model for each kind of net, and checks that both still give the same bits"""
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             _resumes(kind, os.path.join(folder, kind))
@@ -64,7 +64,7 @@ def _dataset(kind: str, paths: list[str], variables: list[Any]) -> Any:
 
 
 def data() -> str:
-    """Reads text files with two threads, shuffles them and trains on them without losing a row"""
+    """Reads text files with two threads, shuffles the rows, trains on them, and checks that no row is lost"""
     rows = np.random.RandomState(0).rand(2000, 5)
     rows[:, 4] = rows[:, :4].sum(axis=1)
     main, startup = fluid.Program(), fluid.Program()

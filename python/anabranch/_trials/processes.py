@@ -20,7 +20,7 @@ def _plugin() -> bool:
 
 
 def cluster() -> str:
-    """Starts a server and two workers that connect through the gRPC plug-in on this machine, and trains with them"""
+    """Starts a server and two workers on this machine, connects them through the gRPC plug-in, and trains with them"""
     if not _plugin():
         raise NotTried("the plug-in grpc is not installed")
     root = os.path.dirname(os.path.dirname(os.path.dirname(_JOB)))

@@ -44,7 +44,7 @@ def kernels() -> str:
 
 
 def training() -> str:
-    """Trains a dense net: 2,000 steps of Adam must reduce its loss to less than a tenth"""
+    """Trains a dense net for 2,000 steps of Adam, which must reduce the loss to less than a tenth"""
     losses, rate = train("dense", 2000)
     if not losses[-1] < losses[0] / 10:
         raise RuntimeError("the loss went from %g to %g in 2000 steps" % (losses[0], losses[-1]))
@@ -52,7 +52,7 @@ def training() -> str:
 
 
 def known() -> str:
-    """Trains nets with dense rows, sparse gradients, sequences and images to their recorded losses"""
+    """Trains nets with dense rows, sparse gradients, sequences and images, and compares their losses with recorded ones"""
     found = {kind: train(kind, _STEPS)[0][-1] for kind in KINDS}
     wrong = ["%s: %.6g instead of %.6g" % (kind, loss, RECORDED[kind]) for kind, loss in found.items()
              if not abs(loss - RECORDED[kind]) <= _NEAR * abs(RECORDED[kind])]
@@ -79,7 +79,7 @@ def threads() -> str:
 
 
 def replicas() -> str:
-    """Checks that AllReduce and Reduce give the same bits, and one replica nearly the same values, for each net"""
+    """Checks for each net that AllReduce and Reduce give the same bits, and that a single replica gives nearly the same values"""
     for kind in KINDS:
         both = [train(kind, 20, 2, reduce=reduce)[0] for reduce in (False, True)]
         if both[0] != both[1]:
