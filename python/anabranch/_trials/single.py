@@ -52,7 +52,7 @@ def training() -> str:
 
 
 def known() -> str:
-    """Trains nets with dense rows, sparse gradients, sequences and images, and compares their losses with recorded ones"""
+    """Trains nets with dense rows, sparse gradients, sequences and images, and compares the losses with records"""
     found = {kind: train(kind, _STEPS)[0][-1] for kind in KINDS}
     wrong = ["%s: %.6g instead of %.6g" % (kind, loss, RECORDED[kind]) for kind, loss in found.items()
              if not abs(loss - RECORDED[kind]) <= _NEAR * abs(RECORDED[kind])]
@@ -79,7 +79,7 @@ def threads() -> str:
 
 
 def replicas() -> str:
-    """Checks for each net that AllReduce and Reduce give the same bits, and that a single replica gives nearly the same values"""
+    """Checks that AllReduce and Reduce give the same bits, and that one replica gives nearly the same values"""
     for kind in KINDS:
         both = [train(kind, 20, 2, reduce=reduce)[0] for reduce in (False, True)]
         if both[0] != both[1]:
