@@ -69,10 +69,19 @@ inline void save(GrowableTable& table, const std::string& path, bool with_moment
   files.commit();
 }
 
+// A file in a folder of this process, which removes it at its end.
 inline std::string scratch_path(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / ("anabranch-tables-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  struct Folder {
+    const pid_t owner = getpid();
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("anabranch-tables-" + std::to_string(owner));
+    Folder() { std::filesystem::create_directories(path); }
+    ~Folder() {
+      if (getpid() == owner) std::filesystem::remove_all(path);
+    }
+  };
+  static const Folder folder;
+  return (folder.path / name).string();
 }
 
 }  // namespace anabranch::sparse::test
