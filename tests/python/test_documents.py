@@ -94,6 +94,32 @@ def test_tables_and_code_blocks_are_whole():
     assert not broken
 
 
+#: What a list, a table or a block of commands leaves in a line when its lines have been joined.
+JOINED = {
+    "item of a list": re.compile(r"^(?!\||    ).*[.;:,)] - [\w`*\[]"),
+    "row of a table": re.compile(r"^(?!\s*\|).*\|-{3,}\||^(?!\s*\|).*\S +\|.*\|$"),
+    "command": re.compile(r"^    .*\S (\./dev|anabranch|python)( [\w-]+)+ {2,}\S"),
+    "sentence": re.compile(r"^(?!\||    ).*[.:;]  +\S"),
+}
+
+
+def joined(text):
+    """[(line number, what was joined)] outside of fences."""
+    found, inside = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        inside ^= bool(re.match(r"\s*(```|~~~)", line))
+        plain = re.sub(r"`[^`]*`", "``", line)
+        found += [(number, what) for what, pattern in JOINED.items() if not inside and pattern.search(plain)]
+    return found
+
+
+def test_lists_tables_and_commands_keep_their_lines():
+    assert joined("- A. - B.\nA:  | a | b |\n    ./dev a  b ./dev c   d\nA.  B.\n- a - b\n| a | b - c |") == [
+        (1, "item of a list"), (2, "row of a table"), (2, "sentence"), (3, "command"), (4, "sentence")]
+    pages = subprocess.check_output(["git", "ls-files", "*.md"], cwd=ROOT, universal_newlines=True).split()
+    assert not [(page, *each) for page in pages for each in joined(read(page))]
+
+
 PAGES = [page for page in ["README.md", *pages()] if blocks(os.path.join(ROOT, page))]
 
 
