@@ -94,7 +94,7 @@ def test_tables_and_code_blocks_are_whole():
     assert not broken
 
 
-#: What a list, a table or a block of commands leaves in a line when its lines have been joined.
+#: Traces in a line of a list, a table or a block of commands whose lines have been joined.
 JOINED = {
     "item of a list": re.compile(r"^(?!\||    ).*[.;:,)] - [\w`*\[]"),
     "row of a table": re.compile(r"^(?!\s*\|).*\|-{3,}\||^(?!\s*\|).*\S +\|.*\|$"),

@@ -51,7 +51,7 @@ class FS(abc.ABC):
     rmr: Callable[[Any, str], None] = delete
 
     def upload(self, local_path: str, fs_path: str) -> None:
-        """Copies a file or folder of this machine."""
+        """Copies a local file or folder."""
         self._files.put(local_path, fs_path)
 
     def download(self, fs_path: str, local_path: str) -> None:

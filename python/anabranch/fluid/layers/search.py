@@ -26,7 +26,7 @@ def argmax(x: Variable, axis: int = 0) -> Variable:
 
     Args:
         x (Variable): [...], float32, float64, int32 or int64.
-        axis (int): axis of the search, which is removed. Default 0.
+        axis (int): axis along which to search; the result does not have it. Default 0.
 
     Returns:
         Variable: ``x`` without the axis, int64.
@@ -44,7 +44,7 @@ def argmin(x: Variable, axis: int = 0) -> Variable:
 
     Args:
         x (Variable): [...], float32, float64, int32 or int64.
-        axis (int): axis of the search, which is removed. Default 0.
+        axis (int): axis along which to search; the result does not have it. Default 0.
 
     Returns:
         Variable: ``x`` without the axis, int64.

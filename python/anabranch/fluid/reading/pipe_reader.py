@@ -40,10 +40,10 @@ class PipeReader:
                                         stderr=subprocess.PIPE)
 
     def get_line(self, cut_lines: Any = True, line_break: Any = "\n") -> Iterator[Any]:
-        """Iterator over lines without ``line_break``, or with ``cut_lines=False`` over chunks as they arrive.
+        """Yields the lines without ``line_break``. With ``cut_lines=False``, yields chunks of text as they arrive.
 
         Raises:
-            RuntimeError: the command failed; the message has its status and the end of its stderr.
+            RuntimeError: the command failed. The message contains its exit status and the end of its stderr.
         """
         try:
             rest = ""

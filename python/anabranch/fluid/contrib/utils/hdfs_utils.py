@@ -16,7 +16,7 @@ _RETRIES = 5
 
 
 class HDFSClient:
-    """Accesses files in Hadoop through its command or, if no Hadoop is configured, folders of this machine.
+    """Accesses files in Hadoop through the ``hadoop`` command, or local files if Hadoop is not configured.
 
     Args:
         hadoop_home (str, optional): folder of Hadoop; the command is ``hadoop_home/bin/hadoop``. Empty: this machine.
@@ -70,7 +70,7 @@ class HDFSClient:
     # ---- changes
 
     def upload(self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = _RETRIES) -> bool:
-        """Copies a file or folder of this machine.
+        """Copies a local file or folder.
 
         Args:
             hdfs_path (str): target path.
@@ -171,7 +171,7 @@ def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_
 
 def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_processes: int = 5,
                  overwrite: bool = False, sync: bool = True) -> None:
-    """Copies all files of a folder of this machine.
+    """Copies all files of a local folder.
 
     Args:
         client (HDFSClient): target of the upload.
@@ -193,7 +193,7 @@ def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_proc
 
 
 def getfilelist(path: str) -> list[str]:
-    """list of str: all files in a folder of this machine and in its subfolders."""
+    """list of str: all files in a local folder and in its subfolders."""
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
 
 

@@ -11,14 +11,17 @@ _PAUSE_S = 10.0
 
 
 def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
-    """Waits until all workers have called it for an epoch.
+    """Waits until all workers have called this function for an epoch.
 
-    Each leaves the file ``ready.<epoch>.<id>.done`` in the folder. Workers
-    are known by PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM, Hadoop by HADOOP_HOME and its settings by FS_NAME and
-    FS_UGI; without HADOOP_HOME the folder is one of this machine. FLAGS_barrier_deadline_s ends the waiting (3600 s).
+    Each worker creates the file ``<ready_path>/<epoch>/ready.<epoch>.<id>.done``. These environment variables apply:
+
+    - ``PADDLE_TRAINER_ID`` and ``PADDLE_TRAINERS_NUM``: the id of this worker and the number of workers.
+    - ``HADOOP_HOME``, ``FS_NAME`` and ``FS_UGI``: where Hadoop is installed and how to connect to it. Without
+      ``HADOOP_HOME``, the files are created in a local folder, which all workers must share.
+    - ``FLAGS_barrier_deadline_s``: the time in seconds after which the function raises an error (default: 3600).
 
     Args:
-        ready_path (str): folder.
+        ready_path (str): folder for the files.
         epoch (int): number of the epoch.
 
     Raises:
