@@ -65,7 +65,7 @@ TIMES = "sequences of `expand` with ExpandTimes, whose attribute holds -1"
 UNREAD = "gradient of a tensor array with elements that are never read"
 TREE = "`tree_conv`, gradient with respect to the nodes with `output_size` above 1"
 INSTAG = "`filter_by_instag` of more than two axes, or of tags of several levels"
-FP16 = "`save_as_fp16`, `load_as_fp16` of other than float32"
+FP16 = "`save_as_fp16`, `load_as_fp16` of dtypes other than float32"
 RANGE = "a scale of 0 or below in `fake_quantize_*`, a sum of squares of 0 in `data_norm`"
 ROUNDING = "results that cancel; recurrences of large inputs; `roi_perspective_transform` of regions close to a line"
 BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
@@ -131,7 +131,7 @@ RULES = [
     ],
     Rule(WORKS, NOTHING, (*BY_IMAGE, "row_conv"), theirs="begin_idx", when=empty_on_a_level),
     Rule(WORKS, "`inplace_abn` into a variable other than `input`", ("inplace_abn",), theirs="not inplaced"),
-    Rule(WORKS, "`requantize` of other than 4 axes", ("requantize",), theirs="memory descriptor"),
+    Rule(WORKS, "`requantize` of a tensor that does not have 4 axes", ("requantize",), theirs="memory descriptor"),
     Rule(WORKS, DTYPE, ("lookup_sparse_table",), theirs="only support FP32"),
     Rule(WORKS, "`rank_attention`", ("rank_attention",), theirs="GPU"),
     # ---- detection

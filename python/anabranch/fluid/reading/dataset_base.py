@@ -312,9 +312,9 @@ class DatasetBase(RemoteFiles, Described):
         """Statistics of the current or last pass.
 
         Returns:
-            dict: lines, rows, bad_rows, uneven_rows (with a dense slot of another number of values than its variable's
-            shape), bytes, files; seconds that reader threads spent parsing (parse_s) and blocked
-            by slow consumers (blocked_s), and that consumers waited (waited_s). None before the first pass.
+            dict: lines, rows, bad_rows, uneven_rows (rows in which a variable without LoD has more or fewer values than
+            its shape requires), bytes, files; seconds that reader threads spent parsing (parse_s) and blocked by slow
+            consumers (blocked_s), and that consumers waited (waited_s). None before the first pass.
         """
         if self._stream is None:
             return None
