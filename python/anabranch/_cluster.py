@@ -296,7 +296,7 @@ atexit.register(_say_goodbye)
 
 
 def barrier(role: Any, group: str) -> None:
-    """Returns when all processes of the group have called it.
+    """Waits until all processes of the group have called this function.
 
     Args:
         role (RoleMakerBase): the role of this process.

@@ -80,7 +80,7 @@ def read_idx(path: str) -> Any:
         path (str): the file, which may be compressed with gzip.
 
     Returns:
-        numpy.ndarray: of the shape and dtype that its head gives.
+        numpy.ndarray: array with the shape and dtype that the header of the file states.
 
     Raises:
         ValueError: the file is not an IDX file, or it is truncated or damaged.
@@ -144,7 +144,7 @@ def _samples(read):
 
 
 def reader_creator(image_filename: str, label_filename: str, buffer_size: int) -> Callable[..., Any]:
-    """A reader of a file of images and one of labels.
+    """Creates a reader of an image file and its label file.
 
     Args:
         image_filename (str): IDX file of the images, which may be compressed with gzip.
@@ -152,7 +152,7 @@ def reader_creator(image_filename: str, label_filename: str, buffer_size: int) -
         buffer_size (int): ignored: files are read whole.
 
     Returns:
-        callable: a function that gives an iterator over samples (pixels [784] in [-1, 1], label).
+        callable: a function that returns an iterator over samples (pixels [784] in [-1, 1], label).
     """
     return _samples(lambda: _checked(image_filename, read_idx(image_filename), read_idx(label_filename)))
 
@@ -164,7 +164,7 @@ def train(folder: str | None = None) -> Callable[..., Any]:
         folder (str, optional): as for :func:`find`.
 
     Returns:
-        callable: a function that gives an iterator.
+        callable: a function that returns an iterator.
     """
     return _samples(lambda: load("train", folder))
 
@@ -176,6 +176,6 @@ def test(folder: str | None = None) -> Callable[..., Any]:
         folder (str, optional): as for :func:`find`.
 
     Returns:
-        callable: a function that gives an iterator.
+        callable: a function that returns an iterator.
     """
     return _samples(lambda: load("test", folder))

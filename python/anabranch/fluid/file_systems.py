@@ -172,7 +172,7 @@ class HadoopFiles:
 
 
 def files_of(hadoop_home: str | None, configs: Mapping[str, str] | None) -> Files:
-    """Files: the file system of Hadoop if its folder is given, otherwise that of this machine."""
+    """Files: the file system of Hadoop if its folder is given, otherwise the local file system."""
     if configs is not None and not isinstance(configs, Mapping):
         raise InvalidType("HDFSClient: configs must be a dict, got %s" % type(configs).__name__)
     return HadoopFiles(hadoop_home, configs or {}) if hadoop_home else LocalFiles()

@@ -74,7 +74,7 @@ class HDFSClient:
 
         Args:
             hdfs_path (str): target path.
-            local_path (str): what.
+            local_path (str): local file or folder to copy.
             overwrite (bool): deletes an existing file or folder first. Default False.
             retry_times (int): attempts. Default 5.
 
@@ -82,7 +82,7 @@ class HDFSClient:
             bool: whether the copy exists.
 
         Raises:
-            ValueError: there is no such file or folder here.
+            ValueError: the local file or folder does not exist.
         """
         if not os.path.exists(local_path):
             raise InvalidValue("HDFSClient.upload: there is no %s" % local_path)
@@ -91,10 +91,10 @@ class HDFSClient:
         return tried(lambda: self._files.put(local_path, hdfs_path), retry_times)
 
     def download(self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False) -> bool:
-        """Copies a file or folder to this machine.
+        """Copies a file or folder to a local path.
 
         Args:
-            hdfs_path (str): what.
+            hdfs_path (str): file or folder to copy.
             local_path (str): target path.
             overwrite (bool): deletes an existing file or folder first. Default False.
             unzip (bool): whether to unpack a zip file into its folder. Default False.
@@ -151,7 +151,7 @@ def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_
         multi_processes (int): copies at a time. Default 5.
 
     Returns:
-        list of str: the files here.
+        list of str: the local copies.
 
     Raises:
         ValueError: ``trainer_id`` is not below ``trainers``.
@@ -175,8 +175,8 @@ def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_proc
 
     Args:
         client (HDFSClient): target of the upload.
-        hdfs_path (str): folder there; files keep their place in it.
-        local_path (str): folder here.
+        hdfs_path (str): target folder. The subfolders are the same as in ``local_path``.
+        local_path (str): local folder.
         multi_processes (int): copies at a time. Default 5.
         overwrite (bool): deletes existing files first. Default False.
         sync (bool): accepted; the call always returns when all is done.

@@ -109,7 +109,7 @@ class CheckpointFolders:
 
         Args:
             root_path (str): folder of the checkpoints.
-            fs (FS, optional): file system of the folder. Default: that of this machine.
+            fs (FS, optional): file system of the folder. Default: the local file system.
             checkpoint_num (int): number of checkpoints to keep, at least 1. Default 1.
         """
         fs = LocalFS() if fs is None else fs

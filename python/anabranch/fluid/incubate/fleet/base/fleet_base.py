@@ -160,7 +160,7 @@ class Fleet(abc.ABC):
     # ---- collective calls
 
     def barrier_worker(self) -> None:
-        """Returns when all workers have called it."""
+        """Waits until all workers have called this method."""
         self._role().barrier_worker()
 
     def all_reduce_worker(self, input: Any, output: Any) -> None:

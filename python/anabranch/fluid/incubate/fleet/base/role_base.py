@@ -127,12 +127,12 @@ class RoleMakerBase:
             output[:] = numpy.asarray(taken).reshape(-1).tolist()
 
     def barrier_worker(self) -> None:
-        """Returns when all workers have called it."""
+        """Waits until all workers have called this method."""
         if self.is_worker() and self.worker_num() > 1:
             _cluster.barrier(self, "worker")
 
     def barrier_all(self) -> None:
-        """Returns when all workers and servers have called it."""
+        """Waits until all workers and servers have called this method."""
         self._known()
         if self.worker_num() + self.server_num() > 1:
             _cluster.barrier(self, "all")

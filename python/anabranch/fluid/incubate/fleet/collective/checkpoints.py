@@ -34,7 +34,7 @@ class Checkpoints(CheckpointFolders):
             path (str): folder of the checkpoints.
             train_status (TrainStatus): training progress.
             main_program (Program, optional): program to save. Default: that of ``minimize``.
-            fs (FS, optional): file system of the folder. Default: that of this machine.
+            fs (FS, optional): file system of the folder. Default: the local file system.
             local_cache_path (str): local folder for copies to another file system. Default ".cache".
             remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
@@ -58,7 +58,7 @@ class Checkpoints(CheckpointFolders):
             path (str): folder of the checkpoints.
             trainer_id (int): index of this worker; part of the name of the local copy.
             main_program (Program, optional): program to load. Default: that of ``minimize``.
-            fs (FS, optional): file system of the folder. Default: that of this machine.
+            fs (FS, optional): file system of the folder. Default: the local file system.
             local_cache_path (str): local folder for copies from another file system. Default ".cache".
             ignore_empty (bool): whether to return None if there is no checkpoint; if not, it raises. Default True.
 

@@ -39,7 +39,7 @@ class ServerCheckpoints(CheckpointFolders):
             path (str): folder of the checkpoints; the first worker writes it.
             train_status (TrainStatus): progress of this worker.
             main_program (Program|CompiledProgram, optional): program of this worker. Default: ``fleet.main_program``.
-            fs (FS, optional): file system of the folder. Default: that of this machine.
+            fs (FS, optional): file system of the folder. Default: the local file system.
             local_cache_path (str): local folder for copies to another file system. Default ".cache".
             remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
@@ -80,7 +80,7 @@ class ServerCheckpoints(CheckpointFolders):
             trainer_id (int, optional): index of this worker. A worker that the checkpoint does not hold starts from the
                 progress of the first one.
             main_program (Program|CompiledProgram, optional): program of this worker. Default: ``fleet.main_program``.
-            fs (FS, optional): file system of the folder. Default: that of this machine.
+            fs (FS, optional): file system of the folder. Default: the local file system.
             local_cache_path (str): local folder for copies from another file system. Default ".cache".
             ignore_empty (bool): whether to return None if there is no checkpoint; if not, it raises. Default True.
 
