@@ -15,7 +15,7 @@ _STEPS, _NEAR = 30, 2e-3
 
 
 def kernels() -> str:
-    """Compares a product and a convolution with NumPy's in double precision, and times products"""
+    """Compares a matrix product and a convolution with NumPy in double precision, and times matrix products"""
     draw = numpy.random.RandomState(0)
     feed = {name: draw.normal(size=(384, 384)).astype("float32") for name in "ab"}
     feed["image"] = draw.normal(size=(2, 3, 16, 16)).astype("float32")
@@ -62,11 +62,11 @@ def known() -> str:
 
 
 def repetition() -> str:
-    """Checks that two runs of two replicas give the same bits in every step"""
+    """Checks that two runs with two replicas give the same bits in every step"""
     first, again = train("dense", 500, 2)[0], train("dense", 500, 2)[0]
     if first != again:
-        raise RuntimeError("two runs of two replicas differ: %r and %r" % (first[-1], again[-1]))
-    return "two runs of two replicas gave the same bits"
+        raise RuntimeError("two runs with two replicas differ: %r and %r" % (first[-1], again[-1]))
+    return "two runs with two replicas gave the same bits"
 
 
 def threads() -> str:
