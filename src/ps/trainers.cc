@@ -26,15 +26,16 @@ uint64_t fresh_incarnation() {
 
 std::shared_ptr<Client> client_of(int trainer) {
   AB_CHECK(trainer >= 0, InvalidArgument, "trainer_id must not be negative, got {}", trainer);
+  // Before the lock: a fork holds the flags and then waits for the stall watch, which asks for clients.
+  const Milliseconds deadline(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
   const std::lock_guard lock(trainers().mutex);
   auto& client = trainers().clients[trainer];
   if (!client) {
     LinkOptions o;
     o.trainer = static_cast<uint32_t>(trainer);
     o.incarnation = fresh_incarnation();
-    o.deadline = Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
-    o.try_for =
-        o.deadline;  // a server answers late if other workers are late; a lost connection ends an attempt at once
+    o.deadline = deadline;
+    o.try_for = deadline;  // a server answers late if other workers are late; a lost connection ends an attempt at once
     o.report = [](const std::string& text) { fmt::print(stderr, "anabranch: {}\n", text); };
     client = std::make_shared<Client>(o, connect_to, trainers().timer);
   }
