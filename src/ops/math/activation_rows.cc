@@ -31,13 +31,13 @@ bool slopes_as_fluid(const Activation& row) { return row.fluid_slope && Flags::e
 
 // As a step on devices: the function <type><ending> of these inputs.
 void activation_step(OpDef& def, const Activation& row, const std::vector<const char*>& from, const char* ending) {
-  def.with(device_step([row, from, ending](const KernelArgs& op, const std::string&) {
+  add_device_step(def, [row, from, ending](const KernelArgs& op, const std::string&) {
     DeviceStep step{row.type + std::string(*ending && slopes_as_fluid(row) ? "_as_fluid" : "") + ending, {}};
     for (const char* slot : from) step.operands.push_back(op.in(slot).first);
     const Numbers p = numbers_of(row, op);
     std::copy(p.begin(), p.end(), step.numbers.begin());
     return step;
-  }));
+  });
 }
 
 TileOp activation_tile(const Activation& row, const ActivationRuns& runs) {
@@ -83,6 +83,16 @@ Kernel looped_grad(BinaryLoop loop, const char* from, const KernelArgs& op) {
   };
 }
 
+Kernel param_looped_grad(ParamGradLoop loop, const Numbers& p, const char* from, const KernelArgs& op) {
+  return [loop, p, v = op.in(from), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+    const float *values = c[v].data<float>(), *dy = c[dout].data<float>();
+    float* to = c[dx].mutable_data<float>();
+    c.parallel_for(c[v].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
+      loop(values + begin, dy + begin, p.data(), to + begin, end - begin);
+    });
+  };
+}
+
 Kernel mapped_grad(DType dtype, MapGradRun run, const Numbers& p, const char* from, const KernelArgs& op) {
   return [dtype, run, p, v = op.in(from), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
     const auto* values = static_cast<const char*>(c[v].data(dtype));
@@ -122,8 +132,10 @@ OpDef& declare_forward(const Activation& row, const ActivationRuns& runs) {
 TileOp gradient_tile(const char* from, const Activation& row, MapGradRun run) {
   if (row.grad_loop) return tile_of(from, "Out@GRAD", kMathGrain, row.grad_loop);
   const auto make = [row, from, run](const KernelArgs& op, const std::string&) -> TileLoop {
-    return [v = op.in(from).first, dout = op.in("Out@GRAD").first, p = numbers_of(row, op), run](
-               const float* const* in, float* out, int64_t n) { run(in[v], in[dout], p.data(), out, n); };
+    return [v = op.in(from).first, dout = op.in("Out@GRAD").first, p = numbers_of(row, op), run,
+            loop = row.param_grad_loop](const float* const* in, float* out, int64_t n) {
+      loop ? loop(in[v], in[dout], p.data(), out, n) : run(in[v], in[dout], p.data(), out, n);
+    };
   };
   return {.make = make, .grain = kMathGrain};
 }
@@ -131,7 +143,8 @@ TileOp gradient_tile(const char* from, const Activation& row, MapGradRun run) {
 void declare_backward(const Activation& row, const ActivationRuns& runs) {
   const char* from = row.grad_of == GradOf::kX ? "X" : row.grad_of == GradOf::kOut ? "Out" : "Out@GRAD";
   OpDef& def = declare_gradient(row.type, __FILE__);
-  AB_CHECK(row.grad_loop || runs.grad_of_float, Internal, "the gradient of {} must have a loop for float32", row.type);
+  AB_CHECK(row.grad_loop || row.param_grad_loop || runs.grad_of_float, Internal,
+           "the gradient of {} must have a loop for float32", row.type);
   def.may_share("Out@GRAD", "X@GRAD")
       .grad_lod("X@GRAD", row.grad_lod)
       .tile(gradient_tile(from, row, runs.grad_of_float));
@@ -143,8 +156,10 @@ void declare_backward(const Activation& row, const ActivationRuns& runs) {
     def.grad(second_order::diagonal);
   }
   def.cpu_of(DType::kFloat32, [row, from, run = runs.grad_of_float](const KernelArgs& op) {
-    return row.grad_loop ? looped_grad(row.grad_loop, from, op)
-                         : mapped_grad(DType::kFloat32, run, numbers_of(row, op), from, op);
+    if (row.grad_loop) return looped_grad(row.grad_loop, from, op);
+    const Numbers p = numbers_of(row, op);
+    return row.param_grad_loop ? param_looped_grad(row.param_grad_loop, p, from, op)
+                               : mapped_grad(DType::kFloat32, run, p, from, op);
   });
   def.cpu_of(DType::kFloat64, [row, from, run = runs.grad_of_double](const KernelArgs& op) {
     return mapped_grad(DType::kFloat64, run, numbers_of(row, op), from, op);

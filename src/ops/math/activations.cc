@@ -5,6 +5,7 @@
 
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
+#include "ops/kernels/simd_gradients.h"
 #include "ops/kernels/whole.h"
 #include "ops/math/activation_functions.h"
 #include "ops/math/activations.h"
@@ -45,7 +46,7 @@ void declare_exponentials() {
        .grad_of = GradOf::kX,
        .loop = simd::log1p,
        .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(x, 1, 1)); }});
-  activation<Mish, Gives::kForward>(
+  activation<Mish, Gives::kBoth>(
       {.type = "mish",
        .doc = "Out = X tanh(ln(1 + e^X))",
        .source = "Misra, BMVC 2020, arXiv:1908.08681",
@@ -53,6 +54,7 @@ void declare_exponentials() {
        .ignores = {},
        .attrs = {{"threshold", 20.0f, "above it, and below its negative, X and e^X replace the logarithm"}},
        .param_loop = simd::mish,
+       .param_grad_loop = simd::mish_grad,
        .grad_lod = "",
        .slope = [](Ops& o, const auto& x) {
          const float threshold = o.template attr<float>("threshold");
@@ -68,19 +70,20 @@ void declare_exponentials() {
                                       .loop = simd::softplus,
                                       .grad_loop = simd::softplus_grad,
                                       .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", x); }});
-  activation<LogSigmoid, Gives::kForward>(
+  activation<LogSigmoid, Gives::kBoth>(
       {.type = "logsigmoid",
        .doc = "Logarithm of the sigmoid of each element: Out = ln(1 / (1 + e^-X))",
        .grad_of = GradOf::kX,
        .loop = simd::logsigmoid,
+       .grad_loop = simd::logsigmoid_grad,
        .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", o.scale(x, -1)); }});
-  activation<TanhShrink, Gives::kForward>(
-      {.type = "tanh_shrink",
-       .doc = "Each element minus its hyperbolic tangent: Out = X - tanh(X)",
-       .grad_of = GradOf::kX,
-       .loop = simd::tanh_shrink,
-       .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }});
-  activation<Stanh, Gives::kForward>(
+  activation<TanhShrink, Gives::kBoth>({.type = "tanh_shrink",
+                                        .doc = "Each element minus its hyperbolic tangent: Out = X - tanh(X)",
+                                        .grad_of = GradOf::kX,
+                                        .loop = simd::tanh_shrink,
+                                        .grad_loop = simd::tanh_shrink_grad,
+                                        .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }});
+  activation<Stanh, Gives::kBoth>(
       {.type = "stanh",
        .doc = "Scaled hyperbolic tangent: Out = scale_b tanh(scale_a X)",
        .source = "LeCun et al., Efficient BackProp, 1998",
@@ -88,6 +91,7 @@ void declare_exponentials() {
        .ignores = {},
        .attrs = {{"scale_a", 0.67f, "factor for X"}, {"scale_b", 1.7159f, "factor for the result"}},
        .param_loop = simd::stanh,
+       .param_grad_loop = simd::stanh_grad,
        .slope = [](Ops& o, const auto& x) {
          const float a = o.attr<float>("scale_a"), ab = a * o.attr<float>("scale_b");
          return o.scale(o.square(o.unary("tanh", o.scale(x, a))), -ab, ab);
@@ -126,16 +130,18 @@ void declare_powers_and_waves() {
                                                 .grad_of = GradOf::kX,
                                                 .loop = simd::abs}),
               []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
-  activation<Sin, Gives::kForward>({.type = "sin",
-                                    .doc = "Sine of each element, in radians: Out = sin(X)",
-                                    .grad_of = GradOf::kX,
-                                    .loop = simd::sin,
-                                    .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }});
-  activation<Cos, Gives::kForward>({.type = "cos",
-                                    .doc = "Cosine of each element, in radians: Out = cos(X)",
-                                    .grad_of = GradOf::kX,
-                                    .loop = simd::cos,
-                                    .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }});
+  activation<Sin, Gives::kBoth>({.type = "sin",
+                                 .doc = "Sine of each element, in radians: Out = sin(X)",
+                                 .grad_of = GradOf::kX,
+                                 .loop = simd::sin,
+                                 .grad_loop = simd::sin_grad,
+                                 .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }});
+  activation<Cos, Gives::kBoth>({.type = "cos",
+                                 .doc = "Cosine of each element, in radians: Out = cos(X)",
+                                 .grad_of = GradOf::kX,
+                                 .loop = simd::cos,
+                                 .grad_loop = simd::cos_grad,
+                                 .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }});
   activation<Acos, Gives::kForward>(
       {.type = "acos",
        .doc = "Arccosine of each element, in radians: Out = arccos(X)",

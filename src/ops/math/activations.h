@@ -23,18 +23,20 @@ using Slope = std::string (*)(second_order::Ops& o, const std::string& v);
 
 // float32, with parameters p from attributes.
 using ParamLoop = void (*)(const float* x, const float* p, float* out, int64_t n);
+using ParamGradLoop = void (*)(const float* v, const float* dout, const float* p, float* dx, int64_t n);
 
 struct Activation {
   const char *type, *doc, *source = "";
   GradOf grad_of;
   std::vector<const char*> ignores = {"use_mkldnn", "use_cudnn"};
   std::vector<FloatAttr> attrs = {};
-  UnaryLoop loop = nullptr;           // float32 only
-  BinaryLoop grad_loop = nullptr;     // of the variable of grad_of, and Out@GRAD
-  ParamLoop param_loop = nullptr;     // of X and the op's attributes, instead of loop
-  const char* grad_lod = "Out@GRAD";  // slot whose LoD the gradient takes
-  Slope slope = nullptr;              // the derivative as ops; null: zero wherever it exists
-  bool fluid_slope = false;           // FLAGS_exact_fluid selects a different derivative
+  UnaryLoop loop = nullptr;                 // float32 only
+  BinaryLoop grad_loop = nullptr;           // of the variable of grad_of, and Out@GRAD
+  ParamLoop param_loop = nullptr;           // of X and the op's attributes, instead of loop
+  ParamGradLoop param_grad_loop = nullptr;  // with the op's attributes, instead of grad_loop
+  const char* grad_lod = "Out@GRAD";        // slot whose LoD the gradient takes
+  Slope slope = nullptr;                    // the derivative as ops; null: zero wherever it exists
+  bool fluid_slope = false;                 // FLAGS_exact_fluid selects a different derivative
 };
 
 inline constexpr size_t kMaxParams = 3;

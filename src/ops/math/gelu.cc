@@ -8,15 +8,15 @@
 #include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd_functions.h"
+#include "ops/kernels/simd_gradients.h"
 #include "ops/math/gelu_functions.h"
 
 namespace anabranch::math {
 namespace {
 
-void tanh_gelu(const float* x, float* out, int64_t n) {
-  static constexpr float kParams[] = {GeluTanh::kScale<float>, GeluTanh::kCubic<float>};
-  simd::tanh_gelu(x, kParams, out, n);
-}
+constexpr float kTanhParams[] = {GeluTanh::kScale<float>, GeluTanh::kCubic<float>};
+
+void tanh_gelu(const float* x, float* out, int64_t n) { simd::tanh_gelu(x, kTanhParams, out, n); }
 
 // The names of the device kernels.
 const char* function_of(const KernelArgs& op) { return op.attr<bool>("approximate") ? "gelu_tanh" : "gelu"; }
@@ -27,7 +27,7 @@ TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
 }
 
 void tanh_gelu_grad(const float* x, const float* dy, float* dx, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = GeluTanh::backward(x[i], dy[i]);
+  simd::tanh_gelu_grad(x, dy, kTanhParams, dx, n);
 }
 
 TileLoop gelu_grad_tile(const KernelArgs& op, const std::string&) {

@@ -1,6 +1,7 @@
 // Elementwise unary functions that clip, bend or gate, one row each.
 #include "base/flags.h"
 #include "ops/kernels/simd_functions.h"
+#include "ops/kernels/simd_gradients.h"
 #include "ops/math/activations.h"
 #include "ops/math/rectifier_functions.h"
 
@@ -29,7 +30,7 @@ void declare_rectifiers() {
                                           .ignores = {"use_mkldnn"},
                                           .attrs = {{"alpha", 0.02f, "slope for negative X"}},
                                           .param_loop = simd::leaky_relu});
-  activation<Elu, Gives::kForward>(
+  activation<Elu, Gives::kBoth>(
       {.type = "elu",
        .doc = "Exponential linear unit: Out = max(X, 0) + min(alpha (e^X - 1), 0)",
        .source = "Clevert et al., arXiv:1511.07289",
@@ -37,6 +38,7 @@ void declare_rectifiers() {
        .ignores = {},
        .attrs = {{"alpha", 1.0f, "scale of the negative part, which tends to -alpha"}},
        .param_loop = simd::elu,
+       .param_grad_loop = simd::elu_grad,
        .slope = [](Ops& o, const auto& x) {
          const std::string up = o.positive(x), down = o.scale(up, -1, 1);
          return o.add(up, o.scale(o.mul(down, o.unary("exp", o.mul(down, x))), o.attr<float>("alpha")));
@@ -87,18 +89,19 @@ void declare_gates() {
                         .slope = [](Ops& o, const auto& x) {
                           return o.unary("reciprocal", o.square(o.scale(o.unary("abs", x), 1, 1)));
                         }});
-  activation<Swish, Gives::kForward>({.type = "swish",
-                                      .doc = "Swish of each element: Out = X / (1 + e^(-beta X))",
-                                      .source = "Ramachandran et al., arXiv:1710.05941",
-                                      .grad_of = GradOf::kX,
-                                      .ignores = {"use_mkldnn"},
-                                      .attrs = {{"beta", 1.0f, "factor for X in the exponent"}},
-                                      .param_loop = simd::swish,
-                                      .slope = [](Ops& o, const auto& x) {
-                                        const std::string in = o.scale(x, o.attr<float>("beta")),
-                                                          s = o.unary("sigmoid", in);
-                                        return o.add(s, o.mul(in, o.mul(s, o.scale(s, -1, 1))));
-                                      }});
+  activation<Swish, Gives::kBoth>({.type = "swish",
+                                   .doc = "Swish of each element: Out = X / (1 + e^(-beta X))",
+                                   .source = "Ramachandran et al., arXiv:1710.05941",
+                                   .grad_of = GradOf::kX,
+                                   .ignores = {"use_mkldnn"},
+                                   .attrs = {{"beta", 1.0f, "factor for X in the exponent"}},
+                                   .param_loop = simd::swish,
+                                   .param_grad_loop = simd::swish_grad,
+                                   .slope = [](Ops& o, const auto& x) {
+                                     const std::string in = o.scale(x, o.attr<float>("beta")),
+                                                       s = o.unary("sigmoid", in);
+                                     return o.add(s, o.mul(in, o.mul(s, o.scale(s, -1, 1))));
+                                   }});
   activation<HardSigmoid>(
       {.type = "hard_sigmoid",
        .doc = "Piecewise linear approximation of the sigmoid: Out = min(max(slope X + offset, 0), 1)",
@@ -127,13 +130,14 @@ void declare_gates() {
        .fluid_slope = true},
       [](auto x, auto* p) { return HardSwish::forward(x, p); },
       [](auto x, auto dy, auto* p) { return HardSwish::slope(x, dy, p, [] { return Flags::exact_fluid(); }); });
-  activation<SoftRelu, Gives::kForward>(
+  activation<SoftRelu, Gives::kBoth>(
       {.type = "soft_relu",
        .doc = "Softplus of X clipped to [-threshold, threshold]: Out = ln(1 + e^min(max(X, -threshold), threshold))",
        .grad_of = GradOf::kOut,
        .ignores = {},
        .attrs = {{"threshold", 40.0f, "bound to which X and -X are clipped"}},
        .param_loop = simd::soft_relu,
+       .param_grad_loop = simd::soft_relu_grad,
        .slope = [](Ops& o, const auto& y) {
          const float t = o.attr<float>("threshold");
          const std::string inside = o.mul(o.positive(o.scale(y, 1, t)), o.positive(o.scale(y, -1, t)));
