@@ -61,11 +61,6 @@ struct Deformed {
 template <class T> struct Reading {
   std::array<int64_t, 4> at{};
   std::array<T, 4> weight{}, down{}, right{};
-  T factor = 1;  // the mask
-
-  T value(const T* plane, const std::array<T, 4>& by) const {
-    return plane[at[0]] * by[0] + plane[at[1]] * by[1] + plane[at[2]] * by[2] + plane[at[3]] * by[3];
-  }
 };
 
 template <class T> Reading<T> read_between(const Deformed& d, T y, T x) {
@@ -95,33 +90,71 @@ template <class T> struct Places {
     const int64_t tap = line % d.taps(), all = d.places();
     const int64_t y = p / d.out[1] * d.stride[0] - d.padding[0] + tap / d.kernel[1] * d.dilation[0];
     const int64_t x = p % d.out[1] * d.stride[1] - d.padding[1] + tap % d.kernel[1] * d.dilation[1];
-    Reading<T> r = read_between(d, static_cast<T>(y) + offset[2 * line * all + p],
-                                static_cast<T>(x) + offset[(2 * line + 1) * all + p]);
-    if (mask) r.factor = mask[line * all + p];
-    return r;
+    return read_between(d, static_cast<T>(y) + offset[2 * line * all + p],
+                        static_cast<T>(x) + offset[(2 * line + 1) * all + p]);
   }
+  T factor(int64_t line, int64_t p) const { return mask ? mask[line * d.places() + p] : T(1); }
   int64_t lines() const { return d.parts * d.taps(); }
   // The first channel of a line, and the row of the columns for a channel.
   int64_t first(int64_t line) const { return line / d.taps() * d.part_channels(); }
   int64_t row(int64_t line, int64_t channel) const { return channel * d.taps() + line % d.taps(); }
 };
 
+// The readings of a tap at a block of places, for loops over the places of one channel: these read a channel's pixels
+// from the cache, and run in vectors.
+template <class T> struct Block {
+  static constexpr int64_t kPlaces = 128;
+  using Row = std::array<T, kPlaces>;
+  int64_t size = 0;
+  std::array<std::array<int64_t, kPlaces>, 4> at;
+  std::array<Row, 4> weight, down, right;
+  Row factor;  // the mask
+
+  void read(const Places<T>& places, int64_t line, int64_t first) {
+    size = std::min(kPlaces, places.d.places() - first);
+    for (int64_t p = 0; p < size; ++p) {
+      const Reading<T> r = places.at(line, first + p);
+      const auto i = static_cast<size_t>(p);
+      for (size_t q = 0; q < 4; ++q) {
+        at[q][i] = r.at[q], weight[q][i] = r.weight[q], down[q][i] = r.down[q], right[q][i] = r.right[q];
+      }
+      factor[i] = places.factor(line, first + p);
+    }
+  }
+  T value(const T* plane, const std::array<Row, 4>& by, size_t i) const {
+    return plane[at[0][i]] * by[0][i] + plane[at[1][i]] * by[1][i] + plane[at[2][i]] * by[2][i] +
+           plane[at[3][i]] * by[3][i];
+  }
+};
+
 inline constexpr int64_t kTapGrain = 4096;  // pixels read per task
+
+// fn(line, first, block) for all blocks of the lines [begin, end).
+template <class T, class Fn> void each_block(const Places<T>& places, int64_t begin, int64_t end, Fn&& fn) {
+  Block<T> block;
+  for (int64_t line = begin; line < end; ++line) {
+    for (int64_t first = 0; first < places.d.places(); first += Block<T>::kPlaces) {
+      block.read(places, line, first);
+      fn(line, first, static_cast<const Block<T>&>(block));
+    }
+  }
+}
 
 // columns[c * taps + k, p] = the value of tap k in channel c at place p, times its mask.
 template <class T> void read_columns(const KernelContext& c, const Places<T>& places, const T* x, T* columns) {
   const Deformed& d = places.d;
   const int64_t all = d.places();
-  c.parallel_for(places.lines(), kTapGrain / (all * d.part_channels() + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) {
-      for (int64_t p = 0; p < all; ++p) {
-        const Reading<T> r = places.at(line, p);
-        for (int64_t k = places.first(line); k < places.first(line) + d.part_channels(); ++k) {
-          columns[places.row(line, k) * all + p] = r.value(x + k * d.in_plane(), r.weight) * r.factor;
-        }
+  const auto read = [&](int64_t line, int64_t first, const Block<T>& block) {
+    for (int64_t k = places.first(line); k < places.first(line) + d.part_channels(); ++k) {
+      const T* plane = x + k * d.in_plane();
+      T* to = columns + places.row(line, k) * all + first;
+      for (size_t i = 0; i < static_cast<size_t>(block.size); ++i) {
+        to[i] = block.value(plane, block.weight, i) * block.factor[i];
       }
     }
-  });
+  };
+  c.parallel_for(places.lines(), kTapGrain / (all * d.part_channels() + 1) + 1,
+                 [&](int64_t begin, int64_t end) { each_block(places, begin, end, read); });
 }
 
 // Adds the gradients of the taps that read each pixel to dx; one task owns a channel.
@@ -129,18 +162,18 @@ template <class T> void share_columns(const KernelContext& c, const Places<T>& p
   const Deformed& d = places.d;
   const int64_t all = d.places();
   c.parallel_for(d.channels, kTapGrain / (all * d.taps() + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t line = 0; line < places.lines(); ++line) {
-      const int64_t from = std::max(begin, places.first(line));
+    const int64_t part = begin / d.part_channels(), past = (end - 1) / d.part_channels() + 1;
+    each_block(places, part * d.taps(), past * d.taps(), [&](int64_t line, int64_t first, const Block<T>& block) {
       const int64_t till = std::min(end, places.first(line) + d.part_channels());
-      for (int64_t p = 0; p < all && from < till; ++p) {
-        const Reading<T> r = places.at(line, p);
-        for (int64_t k = from; k < till; ++k) {
-          const T by = dcolumns[places.row(line, k) * all + p] * r.factor;
-          T* plane = dx + k * d.in_plane();
-          for (size_t q = 0; q < 4; ++q) plane[r.at[q]] += by * r.weight[q];
+      for (int64_t k = std::max(begin, places.first(line)); k < till; ++k) {
+        const T* from = dcolumns + places.row(line, k) * all + first;
+        T* plane = dx + k * d.in_plane();
+        for (size_t i = 0; i < static_cast<size_t>(block.size); ++i) {
+          const T by = from[i] * block.factor[i];
+          for (size_t q = 0; q < 4; ++q) plane[block.at[q][i]] += by * block.weight[q][i];
         }
       }
-    }
+    });
   });
 }
 
@@ -150,25 +183,25 @@ void move_columns(const KernelContext& c, const Places<T>& places, const T* x, c
                   T* dmask) {
   const Deformed& d = places.d;
   const int64_t all = d.places();
-  c.parallel_for(places.lines(), kTapGrain / (all * d.part_channels() + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) {
-      for (int64_t p = 0; p < all; ++p) {
-        const Reading<T> r = places.at(line, p);
-        T down = 0, right = 0, value = 0;
-        for (int64_t k = places.first(line); k < places.first(line) + d.part_channels(); ++k) {
-          const T by = dcolumns[places.row(line, k) * all + p], *plane = x + k * d.in_plane();
-          down += by * r.value(plane, r.down);
-          right += by * r.value(plane, r.right);
-          value += by * r.value(plane, r.weight);
-        }
-        if (doffset) {
-          doffset[2 * line * all + p] = down * r.factor;
-          doffset[(2 * line + 1) * all + p] = right * r.factor;
-        }
-        if (dmask) dmask[line * all + p] = value;
+  const auto move = [&](int64_t line, int64_t first, const Block<T>& block) {
+    typename Block<T>::Row down{}, right{}, value{};
+    const auto size = static_cast<size_t>(block.size);
+    for (int64_t k = places.first(line); k < places.first(line) + d.part_channels(); ++k) {
+      const T *from = dcolumns + places.row(line, k) * all + first, *plane = x + k * d.in_plane();
+      for (size_t i = 0; i < size; ++i) {
+        down[i] += from[i] * block.value(plane, block.down, i);
+        right[i] += from[i] * block.value(plane, block.right, i);
+        value[i] += from[i] * block.value(plane, block.weight, i);
       }
     }
-  });
+    for (size_t i = 0; i < size && doffset; ++i) {
+      doffset[2 * line * all + first + static_cast<int64_t>(i)] = down[i] * block.factor[i];
+      doffset[(2 * line + 1) * all + first + static_cast<int64_t>(i)] = right[i] * block.factor[i];
+    }
+    if (dmask) std::copy_n(value.begin(), block.size, dmask + line * all + first);
+  };
+  c.parallel_for(places.lines(), kTapGrain / (all * d.part_channels() + 1) + 1,
+                 [&](int64_t begin, int64_t end) { each_block(places, begin, end, move); });
 }
 
 }  // namespace anabranch::vision
