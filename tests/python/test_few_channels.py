@@ -1,5 +1,5 @@
-"""Convolutions of few channels work in vectors of pixels: near the exact sums, and the same bits for every batch and
-number of threads."""
+"""Convolutions of few channels work in vectors of pixels, and those with windows of one pixel are matrix products: near
+the exact sums, and the same bits for every batch and number of threads."""
 import numpy as np
 import pytest
 
@@ -8,7 +8,9 @@ import anabranch.fluid as fluid
 SHAPES = {"whole vectors": (1, 24, 20, 5, {}), "two vectors and a half": (5, 20, 7, 3, {}),
           "padded": (3, 15, 50, 3, {"padding": 1}), "dilated": (6, 18, 11, 3, {"padding": 2, "dilation": 2}),
           "strides of rows": (2, 17, 9, (3, 2), {"stride": (2, 1), "padding": (1, 0)}),
-          "many samples and channels": (17, 16, 60, 3, {"padding": 1})}
+          "many samples and channels": (17, 16, 60, 3, {"padding": 1}),
+          "windows of one pixel": (144, 15, 72, 1, {}), "many windows of one pixel": (24, 40, 96, 1, {}),
+          "as deep as a product may be": (160, 9, 48, 1, {})}
 
 
 def outputs(name, dtype, feeds, threads=1):

@@ -1,6 +1,6 @@
-// float32 convolutions by oneDNN, except those of ops/nn/conv_pixels.h. The batch is split into chunks that depend only
-// on its size and the work per sample. A primitive chooses its memory layouts; operands are reordered into buffers that
-// are kept.
+// float32 convolutions by oneDNN, except those of ops/nn/conv_pixels.h and ops/nn/conv_product.h. The batch is split
+// into chunks that depend only on its size and the work per sample. A primitive chooses its memory layouts; operands
+// are reordered into buffers that are kept.
 #include <algorithm>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "ops/nn/conv_layouts.h"
 #include "ops/nn/conv_pixels.h"
 #include "ops/nn/conv_plain.h"
+#include "ops/nn/conv_product.h"
 
 namespace anabranch::nn {
 namespace {
@@ -287,7 +288,7 @@ ConvDims in_one_row(const ConvDims& given) {
 }  // namespace
 
 template <> struct Conv<float>::Impl {
-  Impl(ConvPass p, bool lower) : pass(p), rounded(lower) {}
+  Impl(ConvPass p, bool lower) : pass(p), rounded(lower), product(p) {}
   ConvPlan& plan(const ConvDims& d) {
     if (!plans.empty() && plans.front()->dims == d) return *plans.front();
     auto it = std::find_if(plans.begin(), plans.end(), [&](const auto& p) { return p->dims == d; });
@@ -301,6 +302,7 @@ template <> struct Conv<float>::Impl {
   ConvPass pass;
   bool rounded;
   PixelConv pixels;
+  ProductConv product;
   std::vector<std::unique_ptr<ConvPlan>> plans;  // the last used ones, latest first
 };
 
@@ -321,6 +323,7 @@ void Conv<float>::run(const KernelContext& c, const ConvDims& given, const float
   if (plain || (impl_->pass != ConvPass::kBackwardFilter && !impl_->rounded && plain_is_faster(d))) {
     return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, extras.epilogue);
   }
+  if (!impl_->rounded && ProductConv::suits(d)) return impl_->product.run(c, d, a, b, out, extras);
   impl_->plan(d).run(c, a, b, out, extras);
 }
 
