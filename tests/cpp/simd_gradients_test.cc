@@ -110,6 +110,14 @@ TEST(SimdGradients, KeepNaNs) {
   }
 }
 
+TEST(SimdGradients, OfLeakyReluAreThoseOfC) {
+  const auto y = between(-1, 1, 131), dy = between(-2, 2, 131);
+  const Params p = {0.1f, 0};
+  std::vector<float> dx(y.size());
+  simd::leaky_relu_grad(y.data(), dy.data(), p.data(), dx.data(), 131);
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(dx[i], dy[i] * (y[i] > 0 ? 1.0f : p[0]));
+}
+
 TEST(SimdGradients, AreFiniteForEveryFiniteNumber) {
   const std::array<float, 8> x = {1e3f, -1e3f, 1e10f, -1e10f, 1e20f, -1e20f, 3e38f, -3e38f};
   const std::array<float, 8> dy = {1, 1, 1, 1, 1, 1, 1, 1};

@@ -47,6 +47,12 @@ void StanhGrad(const float* x, const float* dy, const float* p, float* dx, int64
       dx, n, [=](V v, V g) HWY_ATTR { return hn::Mul(hn::Mul(hn::Mul(g, a), b), tanh_slope(d, hn::Mul(a, v))); }, x,
       dy);
 }
+void LeakyReluGrad(const float* y, const float* dy, const float* p, float* dx, int64_t n) {
+  const D d;
+  const V a = hn::Set(d, p[0]), one = hn::Set(d, 1.0f), zero = hn::Zero(d);
+  loop(
+      dx, n, [=](V v, V g) HWY_ATTR { return hn::Mul(g, hn::IfThenElse(hn::Gt(v, zero), one, a)); }, y, dy);
+}
 void EluGrad(const float* x, const float* dy, const float* p, float* dx, int64_t n) {
   const D d;
   const V a = hn::Set(d, p[0]), zero = hn::Zero(d);
@@ -145,6 +151,7 @@ AB_SIMD_GRAD(cos_grad, CosGrad)
 AB_SIMD_GRAD(logsigmoid_grad, LogsigmoidGrad)
 AB_SIMD_GRAD(tanh_shrink_grad, TanhShrinkGrad)
 AB_SIMD_PARAM_GRAD(stanh_grad, StanhGrad)
+AB_SIMD_PARAM_GRAD(leaky_relu_grad, LeakyReluGrad)
 AB_SIMD_PARAM_GRAD(elu_grad, EluGrad)
 AB_SIMD_PARAM_GRAD(swish_grad, SwishGrad)
 AB_SIMD_PARAM_GRAD(mish_grad, MishGrad)

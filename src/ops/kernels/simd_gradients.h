@@ -13,6 +13,8 @@ void tanh_shrink_grad(const float* x, const float* dy, float* dx, int64_t n);
 
 // With the parameters p of the op, as in simd_functions.h
 void stanh_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);
+// dy where y > 0, else p[0] dy, for a NaN in y too
+void leaky_relu_grad(const float* y, const float* dy, const float* p, float* dx, int64_t n);
 void elu_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);
 void swish_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);
 void mish_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);

@@ -23,13 +23,14 @@ void declare_rectifiers() {
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"t_min", 0.0f, "lower bound of the result"}, {"t_max", 24.0f, "upper bound of the result"}}});
-  activation<LeakyRelu, Gives::kForward>({.type = "leaky_relu",
-                                          .doc = "Leaky rectified linear unit: Out = X where X > 0, alpha X elsewhere",
-                                          .source = "Maas et al., ICML 2013",
-                                          .grad_of = GradOf::kOut,
-                                          .ignores = {"use_mkldnn"},
-                                          .attrs = {{"alpha", 0.02f, "slope for negative X"}},
-                                          .param_loop = simd::leaky_relu});
+  activation<LeakyRelu, Gives::kBoth>({.type = "leaky_relu",
+                                       .doc = "Leaky rectified linear unit: Out = X where X > 0, alpha X elsewhere",
+                                       .source = "Maas et al., ICML 2013",
+                                       .grad_of = GradOf::kOut,
+                                       .ignores = {"use_mkldnn"},
+                                       .attrs = {{"alpha", 0.02f, "slope for negative X"}},
+                                       .param_loop = simd::leaky_relu,
+                                       .param_grad_loop = simd::leaky_relu_grad});
   activation<Elu, Gives::kBoth>(
       {.type = "elu",
        .doc = "Exponential linear unit: Out = max(X, 0) + min(alpha (e^X - 1), 0)",
