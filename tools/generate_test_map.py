@@ -38,7 +38,7 @@ ROWS = [
      "cluster_processes cluster_checkpoints paper_cluster"),
     ("src/opdef", "op_def kernel fused_updates kernels",
      "ops/ engine_only error_table explained"),
-    ("src/ops", "kernels plain_loops rule_loops together device_kernels/",
+    ("src/ops", "kernels plain_loops rule_loops simd_gradients together device_kernels/",
      "ops/ differential second_order dropout pyramid_hash range_scale random_rows random_numbers few_channels "
      "conv_memory structured_values detectors beam_search carried_state stacked_lstm word2vec reshapes "
      "known_extents distributions device_many_elements"),
