@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from . import user_warnings
-from .errors import InvalidType, InvalidValue, Violated
+from .errors import InvalidType, InvalidValue, Violated, also
 from .framework import Variable
 from .framework.variable import var_names
 
@@ -99,7 +99,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
         ['fc_0.b_0@GRAD', 'fc_0.w_0@GRAD']
     """
     if not isinstance(loss, Variable):
-        raise Violated("append_backward: loss must be a Variable, got %s" % type(loss).__name__)
+        raise also(Violated, TypeError)("append_backward: loss must be a Variable, got %s" % type(loss).__name__)
     if any(extent != 1 for extent in loss.shape):
         raise Violated("append_backward: loss must have one element, got shape %s: take its mean" % list(loss.shape))
     if callbacks is not None and (not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks))):

@@ -36,7 +36,7 @@ class EnforceNotMet(Exception):
     @property
     def message(self) -> str:
         """str: the text of the error without the line about help."""
-        return super().__str__()
+        return Exception.__str__(self)  # that of KeyError adds quotes
 
     def __str__(self) -> str:
         text = self.message
@@ -271,6 +271,34 @@ LISTED: tuple[type[EnforceNotMet], ...] = (
 def page_of(error: type[EnforceNotMet]) -> type[EnforceNotMet]:
     """Returns the class whose page documents a class: the class itself, or the nearest base class with a page."""
     return next(above for above in error.__mro__ if "advice" in vars(above))
+
+
+_made: dict[tuple[type[EnforceNotMet], type[Exception]], type[EnforceNotMet]] = {}
+
+
+def also(error: type[EnforceNotMet], other: type[Exception], shown: str | None = None) -> type[EnforceNotMet]:
+    """A subclass of ``error`` and of the built-in class that Fluid 1.8.5 raises instead. Its ``__name__`` is the
+    built-in one or ``shown``.
+
+    >>> isinstance(also(InvalidValue, IndexError)("no block 5"), (InvalidValue, IndexError))
+    True
+    >>> also(InvalidValue, IndexError).__name__
+    'IndexError'
+    """
+    if issubclass(error, other):
+        return error
+    if (error, other) not in _made:
+        made = type(error.__qualname__, (error, other), {
+            "__doc__": error.__doc__, "__module__": error.__module__, "__qualname__": error.__qualname__,
+            "__reduce__": lambda self: (_also, (error, other, self.args))})
+        made.__name__ = shown or other.__name__
+        _made[error, other] = made
+    return _made[error, other]
+
+
+def _also(error: type[EnforceNotMet], other: type[Exception], args: tuple[Any, ...]) -> EnforceNotMet:
+    """Makes such an error again, after pickling."""
+    return also(error, other)(*args)
 
 
 def where_to_read(name: str) -> str:

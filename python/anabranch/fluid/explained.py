@@ -17,7 +17,7 @@ from typing import Any, Callable, NoReturn
 
 import numpy as np
 
-from .errors import EnforceNotMet, InvalidType, InvalidValue
+from .errors import EnforceNotMet, InvalidType, InvalidValue, also
 from .framework import Variable
 from .plain_numbers import plain
 
@@ -85,7 +85,7 @@ def _by_the_caller(trace: TracebackType | None) -> bool:
 
 
 def _raise(function: Callable[..., Any], args: Any, kwargs: Any, error: Exception) -> NoReturn:
-    kind = InvalidType if isinstance(error, (TypeError, AttributeError)) else InvalidValue
+    kind: type[EnforceNotMet] = InvalidType if isinstance(error, (TypeError, AttributeError)) else InvalidValue
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
@@ -97,6 +97,8 @@ def _raise(function: Callable[..., Any], args: Any, kwargs: Any, error: Exceptio
             raise kind(
                 "%s: %s must be %s, got %.60r" % (function.__name__, name, " or ".join(classes), value)
             ) from error
+    if isinstance(error, LookupError):
+        kind = also(kind, type(error))
     raise kind("%s: %s" % (function.__name__, error)) from error
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import _core
 from .. import unique_name
-from ..errors import InvalidType, InvalidValue, NotAllowed
+from ..errors import InvalidType, InvalidValue, NotAllowed, NotFound, Unsupported, also
 from . import context
 from .dtype import VarType
 from .operator import Operator, attr_value, slots_of
@@ -212,7 +212,10 @@ class Block:
         return (self._wrap(v) for v in self.desc.vars() if v.is_parameter)
 
     def _remove_var(self, name):
-        self.desc.remove_var(name)
+        try:
+            self.desc.remove_var(name)
+        except NotFound as e:
+            raise also(NotFound, KeyError)(e.message) from None
         self._wrappers.pop(name, None)
 
     def _rename_var(self, name, new_name):
@@ -283,7 +286,11 @@ class Block:
                 raise InvalidValue("op %s: X and Out must have one variable each, got %s" % (type, slots))
             desc = self.desc.insert_raw_op(self.desc.op_size() if index is None else index, type, *slots, full)
         else:
-            desc = self.desc.append_op(type, *slots, full, index)
+            try:
+                desc = self.desc.append_op(type, *slots, full, index)
+            except Unsupported as e:
+                # Fluid 1.8.5 has some of these types, and raises EnforceNotMet for them.
+                raise also(Unsupported, ValueError, shown="EnforceNotMet")(e.message) from None
         op = Operator(self, desc)
         self._op_wrappers[desc] = op
         if fresh and index is None:
@@ -304,6 +311,9 @@ class Block:
         return self.append_op(*args, index=index, **kwargs)
 
     def _remove_op(self, index):
+        if not 0 <= index < self.desc.op_size():
+            raise also(InvalidValue, IndexError)("Block._remove_op: index must be below %d, got %s"
+                                                 % (self.desc.op_size(), index))
         self.desc.remove_ops(index, index + 1)
 
     def _remove_ops(self, first, last):

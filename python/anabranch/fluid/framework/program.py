@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...drawing import program_graph, write_picture
-from ..errors import InvalidType, InvalidValue, Violated
+from ..errors import InvalidType, InvalidValue, Violated, also
 from . import context, pruning
 from .block import Block
 from .context import OpRole
@@ -98,11 +98,12 @@ class Program:
         """Block: the block with this index.
 
         Raises:
-            ValueError: there is no such block.
+            IndexError: there is no such block. It is also a ValueError.
         """
         blocks = self.blocks
-        if not 0 <= index < len(blocks):
-            raise InvalidValue("Program.block: index must be below %d, got %s" % (len(blocks), index))
+        if not -len(blocks) <= index < len(blocks):
+            raise also(InvalidValue, IndexError)("Program.block: index must be below %d, got %s"
+                                                 % (len(blocks), index))
         return blocks[index]
 
     def current_block(self) -> Any:

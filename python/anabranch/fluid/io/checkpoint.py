@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, require
+from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, also, require
 from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
 from ..layers.check import exact_fluid
@@ -197,7 +197,7 @@ def _assign(values):
 def _load_variable_files(program, path, executor, var_list):
     """Loads files of save_vars, save_params or save_persistables."""
     if not os.path.exists(path):
-        raise MissingFile("load: neither %s.pdparams nor %s exists" % (_prefix(path), path))
+        raise also(MissingFile, ValueError)("load: neither %s.pdparams nor %s exists" % (_prefix(path), path))
     if executor is None:
         raise InvalidValue("load: executor must be given for files of save_params, save_persistables or save_vars")
     variables = _listed(program, var_list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import unique_name
-from ..errors import InvalidArgument, InvalidType
+from ..errors import InvalidArgument, InvalidType, also
 from ..framework import Variable, default_main_program
 from ..plain_numbers import plain
 from .shape_args import has_variable, known
@@ -67,7 +67,7 @@ def _of_slice(var, axis, item):
         if value is not None and not _is_place(value):
             raise InvalidType("%s[...]: a slice must be made of ints and Variables, got %r" % (var.name, item))
     if isinstance(step, int) and step == 0:
-        raise InvalidArgument("%s[...]: a step must not be 0" % var.name)
+        raise also(InvalidArgument, AssertionError)("%s[...]: a step must not be 0" % var.name)
     backwards = isinstance(step, int) and step < 0
     start = (_END if backwards else 0) if item.start is None else item.start
     stop = (-_END if backwards else _END) if item.stop is None else item.stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InvalidValue, Violated
+from ..errors import InvalidValue, Violated, also
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -44,6 +44,8 @@ def concat(input: Sequence[Any] | Variable, axis: int | Variable = 0, name: str 
     """
     parts = check.variables(input, "input", "concat", ("bool", "float16", "float32", "float64", "int32", "int64"))
     check.of_type(axis, "axis", "concat", (int, Variable))
+    if not parts:
+        raise also(InvalidValue, IndexError)("concat: input must hold at least one Variable, got none")
     helper = LayerHelper("concat", input=parts, name=name)
     out = helper.create_variable_for_type_inference(helper.input_dtype())
     inputs: dict[str, Any] = {"X": parts}

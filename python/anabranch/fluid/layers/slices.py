@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InvalidType
+from ..errors import InvalidType, also
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -35,7 +35,9 @@ def add_bounds(inputs: Any, attrs: Any, helper: Any, flags: Any, name: str, valu
 def _sliced(op, input, axes, bounds):
     check.variable(input, "input", op)
     for name, values in bounds:
-        check.of_type(values, name, op, (list, tuple, Variable))
+        if not isinstance(values, (list, tuple, Variable)):
+            raise also(InvalidType, ValueError)("%s: %s must be a list, tuple or Variable, got %s"
+                                                % (op, name, type(values).__name__))
     if not isinstance(axes, (list, tuple)):
         raise InvalidType("%s: axes must be a list of ints, got %r" % (op, axes))
     helper = LayerHelper(op)

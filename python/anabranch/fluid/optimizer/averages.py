@@ -9,7 +9,7 @@ import numpy
 
 from .. import layers, unique_name
 from ..described import Described
-from ..errors import InvalidType
+from ..errors import InvalidType, also
 from ..framework import Program, Variable, default_main_program, name_scope, program_guard
 from ..layer_helper import LayerHelper
 from ..layers import check
@@ -96,7 +96,8 @@ class ExponentialMovingAverage(_Applied):
 
     def __init__(self, decay: float = 0.999, thres_steps: Variable | None = None, name: str | None = None) -> None:
         if isinstance(decay, Variable) or not isinstance(decay, (int, float, numpy.floating)):
-            raise InvalidType("ExponentialMovingAverage: decay must be a float, got %s" % type(decay).__name__)
+            raise also(InvalidType, ValueError)("ExponentialMovingAverage: decay must be a float, got %s"
+                                                % type(decay).__name__)
         if thres_steps is not None and not isinstance(thres_steps, Variable):
             raise InvalidType("ExponentialMovingAverage: thres_steps must be a Variable, got %s"
                               % type(thres_steps).__name__)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
+from ..errors import InvalidType, InvalidValue, NotAllowed, Violated, also
 from ..framework import Variable, get_flags
 from ..framework.dtype import VarType, dtype_name, numpy_dtype
 
@@ -45,8 +45,8 @@ class FeedVar:
                              "LoDTensor made by fluid.create_lod_tensor" % self.name)
         if hasattr(value, "__array__") and not isinstance(value, Variable):
             return np.asarray(value)
-        raise InvalidType("feed of %s: the value must be an array, LoDTensor or number, got %s"
-                          % (self.name, type(value).__name__))
+        raise also(InvalidType, ValueError)("feed of %s: the value must be an array, LoDTensor or number, got %s"
+                                            % (self.name, type(value).__name__))
 
     def _compared(self, value, devices):
         if type(value) is _LoDTensor:
