@@ -14,7 +14,7 @@ from .._core import (
     SelectedRows,
     Variable,
 )
-from . import core_names
+from . import core_names, core_programs
 from .core_methods import from_dlpack, has_grad_op_maker, has_infer_inplace
 from .errors import (
     BY_KIND,
@@ -171,12 +171,12 @@ def save_op_compatible_info(desc: _core.Program) -> bool:
 
 
 core_names.install(vars())
+vars().update(core_programs.names())
 
 #: Names that are refused when they are used, and what to use instead.
 _INSTEAD = {
     **dict.fromkeys(("Graph", "Node"), "passes are part of the engine; CompiledProgram.explain() and "
                                        "debug_graphviz_path of BuildStrategy show the graph"),
-    "get_grad_op_desc": "fluid.gradients and fluid.backward.append_backward append gradient operators",
     "Executor": "fluid.Executor runs programs; use_program_cache=True prepares a program once",
     "Fleet": "fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler saves and loads models",
     **dict.fromkeys(("VarBase", "ops"), "this engine runs static programs: build the model with fluid.layers"),

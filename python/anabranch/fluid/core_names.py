@@ -93,5 +93,6 @@ def install(module: dict[str, Any]) -> None:
     tensor: Any = _core.LoDTensor
     tensor._alloc_float, tensor._alloc_double = _allocate("float32"), _allocate("float64")
     tensor._alloc_int, tensor._alloc_int64 = _allocate("int32"), _allocate("int64")
+    tensor._to_dlpack = lambda self: numpy.array(self).__dlpack__()
     block: Any = _core.Block
     block._prepend_op = lambda self: self._insert_op(0)

@@ -11,9 +11,8 @@ import numpy
 from .. import _cluster, _core
 from . import memory, remote
 from .compiler import CompiledProgram
-from .described import Described
 from .errors import InvalidArgument, InvalidType, NotAllowed, NotFound, ShapeMismatch, Violated
-from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
+from .fetching import FeedAndFetchOps, as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
@@ -132,7 +131,7 @@ class _Calls:
             del self._by_ids[next(iter(self._by_ids))]
 
 
-class Executor(Described):
+class Executor(FeedAndFetchOps):
     """Runs Programs and CompiledPrograms.
 
     Args:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .described import Described
 from .errors import InvalidType, NotAllowed, Violated
-from .framework import Operator, Variable
+from .framework import Operator, Program, Variable
 
 
 def fetch_names(fetch_list: Any) -> Any:
@@ -67,3 +68,16 @@ def as_numpy(tensor: Any) -> Any:
     if isinstance(tensor, _core.LoDTensor):
         check_numpy([tensor] if tensor.lod() else [], ["tensor"])
     return np.array(tensor)
+
+
+class FeedAndFetchOps(Described):
+    """The part of an Executor that adds feeds and fetches to a program, for scripts that print or save it."""
+
+    def _add_feed_fetch_ops(self, program: Program, feed: Any, fetch_list: Any, feed_var_name: str,
+                            fetch_var_name: str) -> Program:
+        """Returns a copy of a program with an operator for each feed and each fetched variable."""
+        from .io import append_fetch_ops, prepend_feed_ops
+        made = program.clone()
+        prepend_feed_ops(made, list(feed), feed_var_name)
+        append_fetch_ops(made, fetch_names(fetch_list)[0], fetch_var_name)
+        return made

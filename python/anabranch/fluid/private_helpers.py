@@ -12,6 +12,7 @@ import numpy
 from .compiler import CompiledProgram
 from .errors import InvalidType, Violated
 from .framework import Block, Program, Variable, default_main_program
+from .layers.losses.classification import cross_entropy
 from .regularizer import append_regularization_ops
 
 __all__: list[str] = []
@@ -117,6 +118,14 @@ def is_number(value: Any) -> bool:
 def is_number_or_matrix(value: Any) -> bool:
     """bool: whether a value is a number or an array."""
     return is_number(value) or isinstance(value, numpy.ndarray)
+
+
+# ---- fluid.layers.loss
+
+
+def cross_entropy2(input: Variable, label: Variable, ignore_index: int = -100) -> Variable:
+    """Variable: the cross entropy of probabilities and classes."""
+    return cross_entropy(input, label, ignore_index=ignore_index)
 
 
 # ---- fluid.regularizer

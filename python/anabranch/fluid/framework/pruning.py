@@ -50,14 +50,20 @@ def _is_for_training(op, roles):
     return bool((op.attr("op_role") if op.has_attr("op_role") else 0) & roles)
 
 
-def clone_for_test(program: Any) -> Any:
-    """A copy of the forward part in test mode, without variables that only training used."""
-    desc, roles = program.desc.clone(), _roles_of_training()
+def forward_desc(original: Any) -> Any:
+    """A copy of the forward part of a C++ program, without variables that only training used."""
+    desc, roles = original.clone(), _roles_of_training()
     for i in range(desc.num_blocks()):
         block = desc.block(i)
         _keep_ops(block, [not _is_for_training(op, roles) for op in block.ops()])
+    _drop_unused(desc, original, [var.name for var in desc.block(0).vars() if var.is_data])
+    return desc
+
+
+def clone_for_test(program: Any) -> Any:
+    """A copy of the forward part in test mode, without variables that only training used."""
+    desc = forward_desc(program.desc)
     set_test_mode(desc)
-    _drop_unused(desc, program.desc, [var.name for var in desc.block(0).vars() if var.is_data])
     return _copy(program, desc)
 
 

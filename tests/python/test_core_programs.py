@@ -1,0 +1,138 @@
+"""Functions of ``fluid.core`` about gradients, programs, variables and the profiler, with values of Fluid 1.8.5."""
+import numpy as np
+import pytest
+
+import anabranch.fluid as fluid
+from anabranch.fluid import core
+from anabranch.fluid import private_guards as guards
+from anabranch.fluid.private_helpers import cross_entropy2
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        with fluid.unique_name.guard():
+            yield
+
+
+def net():
+    hidden = fluid.layers.relu(fluid.layers.fc(fluid.data("x", [None, 4]), 3, param_attr="w"))
+    return fluid.layers.mean(hidden), fluid.default_main_program().global_block().ops
+
+
+def described(op):
+    return op.type(), {s: op.input(s) for s in op.input_names()}, {s: op.output(s) for s in op.output_names()}
+
+
+@pytest.mark.parametrize("index, no_grad, expected", [
+    (0, set(), ("mul_grad", {"Out@GRAD": ["fc_0.tmp_0@GRAD"], "X": ["x"], "Y": ["w"]},
+                {"X@GRAD": ["x@GRAD"], "Y@GRAD": ["w@GRAD"]})),
+    (0, {"x"}, ("mul_grad", {"Out@GRAD": ["fc_0.tmp_0@GRAD"], "X": ["x"], "Y": ["w"]},
+                {"X@GRAD": ["x@GRAD"], "Y@GRAD": ["w@GRAD"]})),
+    (0, {"x@GRAD"}, ("mul_grad", {"Out@GRAD": ["fc_0.tmp_0@GRAD"], "X": ["x"], "Y": ["w"]},
+                     {"X@GRAD": [], "Y@GRAD": ["w@GRAD"]})),
+    (1, set(), ("elementwise_add_grad",
+                {"Out@GRAD": ["fc_0.tmp_1@GRAD"], "X": ["fc_0.tmp_0"], "Y": ["fc_0.b_0"]},
+                {"X@GRAD": ["fc_0.tmp_0@GRAD"], "Y@GRAD": ["fc_0.b_0@GRAD"]})),
+    (2, set(), ("relu_grad", {"Out": ["relu_0.tmp_0"], "Out@GRAD": ["relu_0.tmp_0@GRAD"]},
+                {"X@GRAD": ["fc_0.tmp_1@GRAD"]}))])
+def test_gradient_of_one_operator(index, no_grad, expected):
+    made, _ = core.get_grad_op_desc(net()[1][index].desc, no_grad, [])
+    assert [described(op) for op in made] == [expected]
+
+
+def test_gradients_of_gradients_and_of_operators_without_one():
+    loss, ops = net()
+    made, names = core.get_grad_op_desc(ops[0].desc, set(), [])
+    assert names == {"w@GRAD": "w", "x@GRAD": "x", "fc_0.tmp_0@GRAD": "fc_0.tmp_0"}
+    assert made[0].attr("x_num_col_dims") == 1
+    with pytest.raises(fluid.core.EnforceNotMet, match="the block has no variable"):
+        core.get_grad_op_desc(made[0], set(), [])
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    ops = fluid.default_main_program().global_block().ops
+    by_type = {op.type: op.desc for op in ops}
+    assert core.get_grad_op_desc(by_type["sgd"], set(), []) == ([], {})
+    assert core.get_grad_op_desc(by_type["mul_grad"], set(), [])[0]
+
+
+@pytest.mark.parametrize("op, slots", [
+    ("elementwise_add_grad", "X Y"), ("elementwise_add", ""), ("mean_grad", "X"), ("relu_grad", ""), ("mul", ""),
+    ("concat_grad", "X"), ("slice_grad", "Input"), ("sequence_expand_grad", "X Y"), ("lookup_table_v2_grad", "W"),
+    ("scatter_grad", "Updates"), ("pad_grad", ""), ("layer_norm_grad", "Bias"), ("lstm_grad", "")])
+def test_inputs_whose_values_are_not_needed(op, slots):
+    assert core.infer_no_need_buffer_slots(op, {"X": ["a"]}, {"Out": ["b"]}, {}) == set(slots.split())
+
+
+def test_a_program_without_its_backward_pass():
+    fluid.optimizer.SGD(0.1).minimize(fluid.layers.dropout(net()[0], 0.5))
+    main = fluid.default_main_program()
+    pruned, blocks = core.prune_backward(main.desc)
+    assert [op.type() for op in pruned.block(0).ops()] == ["mul", "elementwise_add", "relu", "mean", "dropout"]
+    assert blocks == {0: 0} and pruned.block(0).ops()[-1].attr("is_test") is False
+    assert main.global_block().ops[-1].type == "sgd"
+
+
+def test_variables_of_a_scope():
+    net()
+    scope = core.Scope()
+    core._create_loaded_parameter([fluid.default_main_program().global_block().var("w")], scope, None)
+    assert core.get_variable_tensor(scope, "w").shape() == [4, 3]
+    assert np.from_dlpack is not None and "dltensor" in repr(core.get_variable_tensor(scope, "w")._to_dlpack())
+    with pytest.raises(fluid.core.EnforceNotMet, match="no variable none"):
+        core.get_variable_tensor(scope, "none")
+
+
+def test_the_profiler_by_its_enums(tmp_path):
+    assert core.ProfilerState.kAll is core.kAll and core.kDefault is core.EventSortingKey.kDefault
+    core.set_tracer_option(core.kAllOpDetail)
+    core.enable_profiler(core.ProfilerState.kCPU)
+    assert core.is_profiler_enabled()
+    core.reset_profiler()
+    core.disable_profiler(core.EventSortingKey.kTotal, str(tmp_path / "profile"))
+    assert not core.is_profiler_enabled()
+    with pytest.raises(ValueError, match="got kDisabled"):
+        core.enable_profiler(core.kDisabled)
+    with pytest.raises(TypeError, match="ProfilerState, got str"):
+        core.enable_profiler("CPU")
+
+
+def test_a_program_with_feeds_and_fetches():
+    loss, ops = net()
+    made = fluid.Executor()._add_feed_fetch_ops(
+        fluid.default_main_program(), {"x": 1}, [loss], "feed", "fetch")
+    added = [op for op in made.global_block().ops if op.type in ("feed", "fetch")]
+    assert [(op.type, op.input_arg_names, op.output_arg_names, op.attr("col")) for op in added] == [
+        ("feed", ["feed"], ["x"], 0), ("fetch", ["mean_0.tmp_0"], ["fetch"], 0)]
+    assert len(ops) == 4
+
+
+def test_guards_open_the_bodies_of_control_flow():
+    layers = fluid.layers
+    i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
+    going = layers.less_than(i, n)
+    with guards.WhileGuard(layers.While(going)):
+        layers.increment(i)
+        layers.less_than(i, n, cond=going)
+    rnn = layers.StaticRNN()
+    with guards.BlockGuardWithCompletion(rnn):
+        rnn.step_output(rnn.step_input(fluid.data("s", [2, 3])))
+    assert fluid.Executor().run(feed={"s": np.ones([2, 3], "float32")}, fetch_list=[i])[0].tolist() == [3]
+    link = guards.StaticRNNMemoryLink(i, n)
+    assert (link.init, link.pre_mem, link.mem) == (i, n, None)
+
+
+def test_one_field_of_the_samples():
+    column = guards.DataToLoDTensorConverter(fluid.CPUPlace(), 1, [-1, 1], "int64")
+    for batch in ([[1, 2], [3]], [[4]]):
+        for field in batch:
+            column.feed(field)
+        made = column.done()
+        assert made.recursive_sequence_lengths() == [[len(field) for field in batch]]
+        assert np.array(made).tolist() == [[v] for field in batch for v in field]
+
+
+def test_cross_entropy2_is_that_of_classes():
+    x, y = fluid.data("p", [None, 2]), fluid.data("y", [None, 1], "int64")
+    loss = cross_entropy2(x, y, ignore_index=1)
+    feed = {"p": np.array([[0.5, 0.5], [0.5, 0.5]], "float32"), "y": np.array([[0], [1]])}
+    assert fluid.Executor().run(feed=feed, fetch_list=[loss])[0].tolist() == [[np.log(np.float32(2))], [0.0]]
