@@ -63,7 +63,7 @@ case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": ring(3, 8, 4), "Stat
 
 def mean_iou(i, a):
     p, y, n = i["Predictions"].ravel(), i["Labels"].ravel(), a["num_classes"]
-    wrong = np.bincount(p[p != y], minlength=n) + np.bincount(y[p != y], minlength=n)
+    wrong = np.bincount(p[p != y], minlength=n) + np.bincount(y[(p != y) & (y >= 0) & (y < n)], minlength=n)
     correct = np.bincount(p[p == y], minlength=n)
     wrong, correct = (c + sum(i.get(s, [])) for c, s in ((wrong, "InWrongs"), (correct, "InCorrects")))
     some = wrong + correct != 0
@@ -74,6 +74,8 @@ def mean_iou(i, a):
 
 CLASSES = {"Predictions": integers(3, 4, hi=4, dtype="int32"), "Labels": integers(3, 4, hi=4, dtype="int32")}
 case("mean_iou", CLASSES, {"num_classes": 4}, mean_iou, dtypes=("float32",))
+case("mean_iou", dict(CLASSES, Labels=np.array([[0, 255, 1, 2], [-1, 3, 255, 4], [1, 0, 2, 3]], "int32")), {"num_classes": 4},
+     mean_iou, dtypes=("float32",), name="ignored")
 COUNTS = {"InWrongs": [integers(5, dtype="int32")], "InCorrects": [integers(5, dtype="int32"), integers(5, dtype="int32")],
           "InMeanIou": [np.array([0.25], "float32")]}
 case("mean_iou", dict(CLASSES, **COUNTS), {"num_classes": 5}, mean_iou, dtypes=("float32",), name="counts")

@@ -137,11 +137,16 @@ case("pad", {"X": real(2, 3, 4)}, {"paddings": [0, 1, 1, 0, 2, 0], "pad_value": 
 
 
 def framed(i, a):
-    p = i.get("Paddings", a.get("paddings"))
-    rows, cols = (int(p[0]), int(p[1])), (int(p[2]), int(p[3]))
-    widths = [(0, 0), rows, cols, (0, 0)] if a.get("data_format") == "NHWC" else [(0, 0), (0, 0), rows, cols]
-    how = a.get("mode", "constant")
-    return np.pad(i["X"], widths, how, **({"constant_values": a.get("pad_value", 0)} if how == "constant" else {}))
+    p, x = [int(v) for v in i.get("Paddings", a.get("paddings"))], i["X"]
+    for k, axis in enumerate((1, 2) if a.get("data_format") == "NHWC" else (2, 3)):
+        last = x.shape[axis] - 1
+        at = np.arange(-p[2 * k], last + 1 + p[2 * k + 1])
+        inside = np.reshape((at >= 0) & (at <= last), [-1 if n == axis else 1 for n in range(4)])
+        source = last - abs(last - abs(at)) if a.get("mode") == "reflect" else np.clip(at, 0, last)
+        x = np.take(x, source, axis)
+        if a.get("mode", "constant") == "constant":
+            x = np.where(inside, x, np.asarray(a.get("pad_value", 0), x.dtype))
+    return x
 
 
 for mode in ("constant", "reflect", "edge"):
@@ -150,6 +155,9 @@ for mode in ("constant", "reflect", "edge"):
              ref=framed)
 case("pad2d", {"X": np.arange(12).reshape(1, 2, 2, 3)}, {"paddings": [1, 0, 2, 1], "pad_value": 3.0}, ref=framed, name="integers")
 case("pad2d", {"X": real(1, 2, 3, 4), "Paddings": dims(1, 0, 2, 1)}, {"mode": "edge"}, grad=["X"], ref=framed, name="tensor")
+for mode, layout, paddings in (("constant", "NCHW", [-1, 1, 1, -1]), ("reflect", "NHWC", [-1, 2, 1, -1]), ("edge", "NCHW", [1, -2, -1, 0])):
+    case("pad2d", {"X": real(2, 3, 4, 3)}, {"paddings": paddings, "mode": mode, "pad_value": 0.5, "data_format": layout}, ref=framed,
+         name="cut_" + mode)
 
 
 def running(i, a):

@@ -63,9 +63,9 @@ float mean(const int32_t* wrong, const int32_t* correct, int64_t classes) {
 AB_OP(mean_iou)
     .doc(
         "OutMeanIou = the mean over the classes of correct / (correct + wrong) elements; a wrong element counts for "
-        "its predicted and for its true class.")
+        "its predicted and for its true class. A label out of range, such as 255, counts for the predicted class only.")
     .in("Predictions", "[...] int32 classes")
-    .in("Labels", "like Predictions: the true classes")
+    .in("Labels", "like Predictions: the true classes, or a number out of range for elements without one")
     .in_optional_list("InWrongs", "[num_classes] int32 counts to add to")
     .in_optional_list("InCorrects", "[num_classes] int32 counts to add to")
     .in_optional_list("InMeanIou", "[1] float32 to add to")
@@ -86,14 +86,13 @@ AB_OP(mean_iou)
         const int64_t classes = c[wrong_out].numel(), n = c[given].numel();
         const int64_t *p = as_int64(c[given], &(*scratch)[0]), *y = as_int64(c[labels], &(*scratch)[1]);
         check_ids("Predictions", p, n, classes);
-        check_ids("Labels", y, n, classes);
         int32_t *wrong = start(c, wrongs, wrong_out), *correct = start(c, corrects, correct_out);
         for (int64_t i = 0; i < n; ++i) {
           if (p[i] == y[i]) {
             add(correct[p[i]], 1);
           } else {
             add(wrong[p[i]], 1);
-            add(wrong[y[i]], 1);
+            if (y[i] >= 0 && y[i] < classes) add(wrong[y[i]], 1);
           }
         }
         float* to = c[out].mutable_data<float>();

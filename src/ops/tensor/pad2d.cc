@@ -41,11 +41,11 @@ struct ImagePad {
       b.before[axis] = p[2 * k];
       b.after[axis] = p[2 * k + 1];
       const int64_t largest = std::max(p[2 * k], p[2 * k + 1]);
-      AB_CHECK(p[2 * k] >= 0 && p[2 * k + 1] >= 0, InvalidArgument, "paddings must not be negative, got {}",
-               fmt::join(p, ", "));
+      AB_CHECK(extent < 0 || extent + std::min<int64_t>(p[2 * k], 0) + std::min<int64_t>(p[2 * k + 1], 0) >= 0,
+               InvalidArgument, "paddings must not cut more than the extent {}, got {}", extent, fmt::join(p, ", "));
       AB_CHECK(edge != Edge::kReflect || extent < 0 || largest < std::max<int64_t>(extent, 1), InvalidArgument,
                "paddings of mode reflect must be below the extent {}, got {}", extent, largest);
-      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest == 0, InvalidArgument,
+      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest <= 0, InvalidArgument,
                "X must have an edge to repeat, got {}", x.str());
     }
     return b;
@@ -61,12 +61,14 @@ struct ImagePad {
 };
 
 // Calls fn(first element of the padded image, first element of X or -1, count) for all elements of image n of the
-// batch, in order: the elements between the borders of a row are one run.
+// batch, in order: the elements between the borders of a row are one run. A border below 0 cuts the image.
 template <class Fn>
 void each_run(const ImagePad& pad, const Border& b, const Shape& x, const Shape& out, int64_t image, Fn fn) {
   const auto r = static_cast<int>(pad.rows_axis());
   const int64_t channels = pad.last ? x[3] : 1, width = x[r + 1], out_width = out[r + 1];
   const int64_t left = b.before[static_cast<size_t>(r) + 1];
+  const int64_t first = std::max<int64_t>(left, 0), cut = first - left;
+  const int64_t inner = std::min(width - cut, out_width - first);
   for (int64_t i = 0; i < out[r]; ++i) {
     const int64_t row = pad.source(i, b.before[static_cast<size_t>(r)], x[r]);
     const int64_t to = (image * out[r] + i) * out_width, from = (image * x[r] + row) * width;
@@ -80,9 +82,9 @@ void each_run(const ImagePad& pad, const Border& b, const Shape& x, const Shape&
         fn((to + j) * channels, column < 0 ? -1 : (from + column) * channels, channels);
       }
     };
-    border(0, left);
-    fn((to + left) * channels, from * channels, width * channels);
-    border(left + width, out_width);
+    border(0, first);
+    fn((to + first) * channels, (from + cut) * channels, inner * channels);
+    border(first + inner, out_width);
   }
 }
 

@@ -22,15 +22,15 @@ struct PadAxis {
   }
   // Calls fn(p) for the positions of element i, ascending.
   template <class Fn> AB_HD void each_place(int64_t i, Fn fn) const {
-    const int64_t own = before + i, last = extent - 1;
+    const int64_t own = before + i, last = extent - 1, end = padded();
     if (mode == kPadEdge && i == 0) {
       for (int64_t p = 0; p < before; ++p) fn(p);
     }
     if (mode == kPadReflect && i > 0 && i <= before) fn(before - i);
-    fn(own);
+    if (own >= 0 && own < end) fn(own);  // paddings below 0 cut the image
     if (mode == kPadReflect && i < last && last - i <= after) fn(before + 2 * last - i);
     if (mode == kPadEdge && i == last) {
-      for (int64_t p = own + 1; p < padded(); ++p) fn(p);
+      for (int64_t p = own + 1; p < end; ++p) fn(p);
     }
   }
 };
