@@ -57,7 +57,7 @@ struct BandStep {
 // worker runs all steps of a band without waiting for others; above that all workers share each step, and the weights.
 // No sum depends on this: rows are independent.
 template <class Fn> void each_band(const KernelContext& c, const Steps& steps, int64_t floats_of_weights, Fn&& fn) {
-  constexpr int64_t kInCache = 192 * 1024, kBandRows = 12;  // rows: the size of a register tile
+  constexpr int64_t kInCache = int64_t{192} * 1024, kBandRows = 12;  // rows: the size of a register tile
   const int64_t rows = steps.widest(), bands = floats_of_weights > kInCache ? 1 : chunks(rows, kBandRows);
   if (bands < 2) return fn(c, Band{0, rows});
   const int64_t height = chunks(rows, bands);
