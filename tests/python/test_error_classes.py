@@ -38,7 +38,6 @@ CASES = {  # what is called -> (class of Fluid 1.8.5, class before, words)
     "loss": (lambda: fluid.backward.append_backward(3), TypeError, AssertionError, "loss must be a Variable"),
     "load": (lambda: fluid.load(fluid.default_main_program(), "none/a"), ValueError, FileNotFoundError, "exists"),
     "average": (lambda: fluid.optimizer.ExponentialMovingAverage("a"), ValueError, TypeError, "decay must be a float"),
-    "assign": (lambda: L.assign(np.zeros(3, "complex64")), ValueError, TypeError, "got complex64"),
     "concat": (lambda: L.concat([]), IndexError, ValueError, "at least one Variable"),
     "slice": (lambda: L.slice(data(), [0], 0, [1]), ValueError, TypeError, "starts must be a list, tuple or Variable"),
     "strided_slice": (lambda: L.strided_slice(data(), [0], [0], 1, [1]), ValueError, TypeError, "ends must be"),

@@ -188,8 +188,8 @@ def test_the_longest_line_there_may_be(tmp_path):
             with open(tmp_path / "a", "w") as file:
                 file.write(good * before + ("7 " * (limit // 2 + 1))[:length] + "\n" + good)
             made = dataset("QueueDataset", [tmp_path / "a"])
-            words = "the line is too long" if length > limit else "slot x"
-            with pytest.raises(ValueError, match="a:%d:1: %s" % (before + 1, words)):
+            words = "1: the line is too long" if length > limit else "49: something follows the last slot"
+            with pytest.raises(ValueError, match="a:%d:%s" % (before + 1, words)):
                 list(made._batches())
 
 

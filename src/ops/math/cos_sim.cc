@@ -48,7 +48,12 @@ template <class T> Kernel forward(const KernelArgs& op) {
     T *to = c[out].template mutable_data<T>(), *na = c[x_norm].template mutable_data<T>(),
       *nb = c[y_norm].template mutable_data<T>();
     lengths(c, c[x], na);
-    lengths(c, c[y], nb);
+    if (step) {
+      lengths(c, c[y], nb);
+    } else {
+      std::fill_n(nb, c[y].rows(), T{0});
+      nb[0] = length(b, width);
+    }
     c.parallel_for(rows, kCheapGrain / std::max<int64_t>(1, width) + 1, [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T *p = a + r * width, *q = b + step * r * width;
@@ -95,6 +100,7 @@ Kernel forward_there(ab_kernel kernel, const KernelArgs& op) {
     a.out = device::operand(c[out]);
     a.x_norm = device::operand(c[x_norm]);
     a.y_norm = device::operand(c[y_norm]);
+    if (c[y].rows() != c[x].rows()) device::fill_zero(DeviceContext::of(c), c[y_norm]);
     DeviceContext::of(c).launch(kernel, a);
   };
 }
@@ -123,7 +129,7 @@ AB_OP(cos_sim)
     .in("Y", "[N, ...] or [M, ...]")
     .out("Out", "[N, 1]; with the LoD of X")
     .out_intermediate("XNorm", "[N, 1]: lengths of the rows of X, at least 1e-4")
-    .out_intermediate("YNorm", "[rows of Y, 1]")
+    .out_intermediate("YNorm", "[rows of Y, 1]; 0 for rows that are not paired")
     .infer([](InferContext& c) {
       check_rows(c);
       const Meta &x = c.in("X"), &y = c.in("Y");

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ..errors import InvalidType, InvalidValue, also
+from ..errors import InvalidType, InvalidValue
 from ..framework import Variable, convert_np_dtype_to_dtype_
 from . import check
 from .check import one_op
@@ -84,7 +84,7 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
         return one_op("assign", {"X": [input]}, to=output)
     name = input.dtype.name
     if name not in _ASSIGNED:
-        raise also(InvalidType, ValueError)("assign: an array must be %s, got %s" % (", ".join(_ASSIGNED), name))
+        raise InvalidType("assign: an array must be %s, got %s" % (", ".join(_ASSIGNED), name))
     if input.size > _MAX_ASSIGNED_ELEMS:
         raise InvalidValue("assign: an array must have at most %d elements, got %d; feed larger ones"
                            % (_MAX_ASSIGNED_ELEMS, input.size))
