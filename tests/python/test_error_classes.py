@@ -1,7 +1,6 @@
 """Mistakes whose built-in class in Fluid 1.8.5 differs from that of Anabranch: each error belongs to both."""
 import pickle
 
-import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
