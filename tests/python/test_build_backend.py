@@ -65,7 +65,7 @@ def test_packing_compiles_nothing(tmp_path):
     for name in ("_core" + SUFFIX, "_core.pyi", "anabranch_grpc.so", "anabranch_gloo.so", "anabranch_simdevice.so"):
         (built / name).write_text(name)
     build, prefix = str(tmp_path / "build"), tmp_path / "prefix"
-    for words in (["-S", ROOT, "-B", build, "-DANABRANCH_BUILT=%s" % built],
+    for words in (["-G", "Ninja", "-S", ROOT, "-B", build, "-DANABRANCH_BUILT=%s" % built],
                   ["--install", build, "--component", "python", "--prefix", str(prefix)]):
         done = subprocess.run(["cmake", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ def test_a_project_outside_of_the_tree(tmp_path):
     run("ninja", "-C", RELEASE, "anabranch_archive")
     run("cmake", "--install", RELEASE, "--component", "cpp", "--prefix", str(tmp_path / "prefix"))
     shutil.copytree(os.path.join(ROOT, "examples", "cpp_project"), str(tmp_path / "project"))
-    run("cmake", "-S", "project", "-B", "build", "-DCMAKE_PREFIX_PATH=%s" % (tmp_path / "prefix"),
+    run("cmake", "-G", "Ninja", "-S", "project", "-B", "build", "-DCMAKE_PREFIX_PATH=%s" % (tmp_path / "prefix"),
         "-DCMAKE_BUILD_TYPE=Release", cwd=str(tmp_path))
     run("cmake", "--build", "build", cwd=str(tmp_path))
     answer = str(tmp_path / "build" / "answer")

@@ -80,7 +80,7 @@ def infer_no_need_buffer_slots(op_type: str, inputs: Any, outputs: Any, attrs: A
 
 def prune_backward(program: Any) -> tuple[Any, dict[int, int]]:
     """A copy of a program without its backward pass and updates, and a dict from the indices of its blocks to those of
-    the original."""
+    Fluid 1.8.5."""
     from .framework import pruning
     pruned = pruning.forward_desc(program)
     return pruned, {index: index for index in range(pruned.num_blocks())}
@@ -122,7 +122,7 @@ def _zeros(tensor: Any, variable: Any) -> None:
 
 
 class ProfilerState(enum.Enum):
-    """What the profiler measures."""
+    """Kinds of measurements of the profiler."""
 
     kDisabled = 0
     kCPU = 1
