@@ -110,6 +110,13 @@ void Client::Batch::push(const Remote& to, std::span<const int64_t> ids, int64_t
   message_to(to).add_rows(to.number, ids, height, values, dtype, width);
 }
 
+void Client::Batch::clear() {
+  for (Outgoing& out : messages_) {
+    out.message.reset();
+    out.parameters.clear();
+  }
+}
+
 void Client::Batch::exchange(Done done) {
   Ready ready;
   {
@@ -128,8 +135,8 @@ void Client::Batch::exchange(Done done) {
       }
       out.message->add_needed(needed);
       ready.emplace_back(&line, std::move(out.message));
+      out.parameters.clear();
     }
-    messages_.clear();
   }
   client_.start_exchange(std::move(ready), std::move(done));
 }

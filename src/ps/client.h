@@ -68,7 +68,7 @@ class Client {
     void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
               int64_t width);
     void exchange(Done done);
-    void clear() { messages_.clear(); }  // drops what a failed step has left
+    void clear();  // drops what a failed step has left
 
    private:
     struct Outgoing {

@@ -95,14 +95,17 @@ Communicator::Taken Communicator::take(const Remote& variable, uint64_t* seen, T
 void Communicator::choose_needed() {
   sent_.clear();
   for (const auto& [key, p] : sending_) {
-    if (p.count > 0) sent_.emplace(key.first, p.to.parameter);
+    if (p.count > 0) sent_.emplace_back(key.first, p.to.parameter);
   }
+  std::sort(sent_.begin(), sent_.end());
   needed_.clear();
   for (auto& [key, t] : takes_) {
-    const auto sent = [&](int parameter) { return sent_.count({key.first, parameter}) != 0; };
+    const auto sent = [&, server = key.first](int parameter) {
+      return std::binary_search(sent_.begin(), sent_.end(), std::pair(server, parameter));
+    };
     const int parameter = t.variable.parameter;
     const bool now = parameter == 0 || t.count > 1 || sent(parameter) || sent(0);
-    const auto any = sent_.lower_bound({key.first, 0});
+    const auto any = std::lower_bound(sent_.begin(), sent_.end(), std::pair(key.first, 0));
     if (t.count == 0 || !now || any == sent_.end() || any->first != key.first) continue;
     t.count = 0;
     needed_.push_back(t.variable);

@@ -9,8 +9,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ps/client.h"
@@ -83,8 +83,8 @@ class Communicator {
   std::map<Key, Pending> pending_;
   std::map<Key, Pending> sending_;  // memory of the last round
   std::map<Key, Take> takes_;
-  std::vector<Remote> needed_;          // in the round that is sent
-  std::set<std::pair<int, int>> sent_;  // its servers and parameters
+  std::vector<Remote> needed_;             // in the round that is sent
+  std::vector<std::pair<int, int>> sent_;  // its servers and parameters, in order
   std::vector<Client::Done> waiting_;
   int threads_;
   bool over_ = false, busy_ = false;
