@@ -10,7 +10,7 @@ from .dataset_remote import RemoteFiles
 
 
 class DatasetPasses(RemoteFiles):
-    """What the executor and loaders use of a data set. :class:`DatasetBase` has the settings."""
+    """The part of a data set that the executor and loaders use. :class:`DatasetBase` has the settings."""
 
     def __init__(self) -> None:
         self._core: Any = None
