@@ -25,7 +25,7 @@ what ``ref`` says, never a crash.
 ``outs``: number of variables in output slots that are lists. ``dtypes``: default float32 and float64.
 ``rtol``: of outputs in float32, default 2e-6; ``large_rtol``: of those of ``large``, default ``rtol``.
 ``speed``: inputs of the speed mode (``./dev bench --ops``); default: the case's own, grown (benchmarks/op_jobs.py).
-``hostile=False`` leaves the hostile group out, with a comment that says why.
+``hostile=False`` compares no hostile variant with ``ref``, with a comment that says why.
 ``skip(op_type, reason)`` excuses an operator from having a case.
 """
 import dataclasses

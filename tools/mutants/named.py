@@ -208,4 +208,15 @@ DEFECTS: List[Named] = [
     Named("offsets_too_small", "src/data/gather.cc",
           "offsets.push_back(total += *at);", "offsets.push_back((total += *at) - (MUTANT && at != rows.back() ? 1 : 0));",
           "sequences of a data set start at wrong rows", "data tests"),
+    # ---- strangers
+    Named("no_check_of_yolo_cells", "src/ops/detection/yolov3_loss.cc",
+          "AB_CHECK(x[2] != 0 && x[3] != 0, ShapeMismatch,", "AB_CHECK(MUTANT || (x[2] != 0 && x[3] != 0), ShapeMismatch,",
+          "a model from a stranger ends the process", "tests/ops test_hostile"),
+    Named("only_own_address_checked", "src/ps/join.cc",
+          "AB_CHECK(on_this_machine(e), InvalidArgument,",
+          "AB_CHECK(MUTANT || on_this_machine(e), InvalidArgument,",
+          "gradients travel to another machine in plain text", "hub tests"),
+    Named("names_taken_for_loopback", "src/ps/network.cc",
+          "in_addr address{};", "if (MUTANT && host.starts_with(\"127.\")) return true; in_addr address{};",
+          "gradients travel to another machine in plain text", "network tests"),
 ]

@@ -32,6 +32,7 @@ void infer(InferContext& c) {
   const auto anchors = static_cast<int64_t>(c.attr<Ints>("anchor_mask").size());
   check_shape(c, "X", {kUnknown, anchors * (kYoloParts + c.attr<int32_t>("class_num")), kUnknown, kUnknown});
   AB_CHECK(x[2] == kUnknown || x[3] == kUnknown || x[2] == x[3], ShapeMismatch, "X must be square, got {}", x.str());
+  AB_CHECK(x[2] != 0 && x[3] != 0, ShapeMismatch, "X must have at least one cell, got {}", x.str());
   check_shape(c, "GTBox", {x[0], kUnknown, 4});
   check_shape(c, "GTLabel", {box[0], box[1]});
   AB_CHECK(!c.runtime() || c.in("GTLabel").dtype == DType::kInt32, InvalidArgument, "GTLabel must hold int32, got {}",
