@@ -1,5 +1,6 @@
 """``anabranch serve``: answers equal the predictor's, requests are joined, what is wrong is refused and named."""
 import concurrent.futures
+import http.client
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import numpy as np
@@ -155,10 +157,27 @@ def test_bad_bodies_are_refused_and_named(server, body, error):
 
 
 @pytest.mark.parametrize("body,kind,status", [
-    (b"x" * 200_000, "application/json", 413), (b"{}", "text/html", 415), (b"PK\3\4junk", "application/x-npz", 400)])
+    (b"x" * 200_000, "application/json", 413), (b"PK\3\4junk", "application/x-npz", 400)])
 def test_other_bodies_are_refused(server, body, kind, status):
     found, _, answer = server.ask(body=body, kind=kind)
     assert found == status and json.loads(answer)["error"]
+
+
+@pytest.mark.parametrize("kind", [None, "", "text/html", "text/plain", "application/octet-stream",
+                                  "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_only_requests_that_name_their_type_are_read(server, kind):
+    """A page in a browser may send these types to another server without asking it; it must ask for JSON."""
+    host = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=30)
+    body = json.dumps({"inputs": {"x": rows(1).tolist()}})
+    for named, status in ((kind, 415), ("application/json; charset=utf-8", 200)):
+        host.putrequest("POST", "/predict")
+        if named is not None:
+            host.putheader("Content-Type", named)
+        host.putheader("Content-Length", str(len(body)))
+        host.endheaders(body.encode())
+        answer = host.getresponse()
+        assert answer.status == status, answer.read()
+        assert answer.read()
 
 
 def test_the_call_that_the_page_shows_is_read(server):
@@ -251,6 +270,21 @@ def test_a_full_queue_says_so_and_late_requests_are_not_run():
     batcher.close()
     with pytest.raises(Full):
         batcher.submit([np.ones((1, 1))], 10)
+
+
+def test_workers_whose_requests_are_over_time_are_told():
+    slow = Slow()
+    batcher = Batcher([slow, slow], max_rows=1, wait_s=0, queue=9)
+    first = batcher.submit([np.ones((1, 1))], 0.05)
+    time.sleep(0.1)
+    assert not batcher.overdue()
+    second = batcher.submit([np.ones((1, 1))], 0.05)
+    time.sleep(0.1)
+    assert batcher.overdue()
+    slow.go.set()
+    assert first.result(5)[0] == 2 and second.result(5)[0] == 2
+    batcher.close()
+    assert not batcher.overdue()
 
 
 def test_one_bad_request_does_not_spoil_those_joined_with_it():

@@ -42,7 +42,8 @@ class Batcher:
         self._changed = threading.Condition()
         self._waiting: collections.deque[_Request] = collections.deque()
         self._closed = False
-        self._threads = [threading.Thread(target=self._work, args=(p,), name="anabranch serve %d" % i, daemon=True)
+        self._until = [float("inf")] * len(predictors)  # the latest deadline of the requests that each thread runs
+        self._threads = [threading.Thread(target=self._work, args=(i, p), name="anabranch serve %d" % i, daemon=True)
                          for i, p in enumerate(predictors)]
         for thread in self._threads:
             thread.start()
@@ -66,6 +67,11 @@ class Batcher:
         """int: requests in the queue."""
         return len(self._waiting)
 
+    def overdue(self) -> bool:
+        """bool: every thread runs requests whose time is over, so nothing can be answered for now."""
+        now = time.monotonic()
+        return all(until < now for until in self._until)
+
     def close(self) -> None:
         """Stops accepting requests, answers those that are waiting, and stops the threads."""
         with self._changed:
@@ -74,13 +80,15 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    def _work(self, predictor):
+    def _work(self, index, predictor):
         while True:
             batch = self._take()
             if batch is None:
                 return
             if batch:
+                self._until[index] = max(request.deadline for request in batch)
                 self._answer(predictor, batch)
+                self._until[index] = float("inf")
 
     def _take(self):
         """Requests for one run; None at the end."""

@@ -102,15 +102,19 @@ class Service:
         return web.json_response(self.model.described())
 
     async def _health(self, request: web.Request) -> web.Response:
-        return _failed(503, "stopping") if self._stopping else web.json_response({"status": "ready"})
+        if self._stopping:
+            return _failed(503, "stopping")
+        if self._batcher.overdue():
+            return _failed(503, "all workers run requests that have taken longer than %g s" % self._timeout_s)
+        return web.json_response({"status": "ready"})
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=prometheus_client.generate_latest(self._counts.registry),
                             headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
 
     async def _predict(self, request: web.Request) -> web.Response:
-        kind = request.content_type if request.content_type != "application/octet-stream" else tensors.JSON
-        if kind not in (tensors.JSON, tensors.NPZ):
+        kind = request.content_type if "Content-Type" in request.headers else "none"
+        if kind not in (tensors.JSON, tensors.NPZ):  # a web page can send other types here without asking
             return _failed(415, "Content-Type must be %s or %s, got %s" % (tensors.JSON, tensors.NPZ, kind))
         answer_kind = tensors.NPZ if tensors.NPZ in request.headers.get("Accept", "") else tensors.JSON
         body = await request.read()
