@@ -266,10 +266,24 @@ def test_files_of_split_are_read_by_those_they_belong_to(tmp_path):
     assert len(os.listdir(tmp_path)) == 4
     parts = [list(common.cluster_files_reader(str(tmp_path / "*.pickle"), 2, k)()) for k in (0, 1)]
     assert parts == [[0, 1, 4, 5], [2, 3, 6]]
+    sample = (numpy.ones(3), numpy.float32(0.5), "word", {"id": 7})
+    common.split(lambda: [sample], 1, str(tmp_path / "sample%d.pickle"))
+    (array, *rest), = common.cluster_files_reader(str(tmp_path / "sample*"), 1, 0)()
+    assert array.tolist() == [1, 1, 1] and tuple(rest) == sample[1:]
     with pytest.raises(ValueError, match="trainer_id"):
         common.cluster_files_reader(pattern, 2, 2)
     with pytest.raises(ValueError, match="line_count"):
         common.split(lambda: range(7), 0, pattern)
+
+
+def test_files_that_are_code_are_refused_unless_the_script_asks_for_them(tmp_path):
+    import pickle
+
+    from anabranch.datasets import common
+    (tmp_path / "0.pickle").write_bytes(pickle.dumps([os.getcwd]))
+    with pytest.raises(ValueError, match="getcwd"):
+        list(common.cluster_files_reader(str(tmp_path / "*"), 1, 0)())
+    assert list(common.cluster_files_reader(str(tmp_path / "*"), 1, 0, pickle.load)()) == [os.getcwd]
 
 
 def test_curves_are_drawn(tmp_path, monkeypatch):

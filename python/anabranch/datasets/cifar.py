@@ -7,12 +7,10 @@ of numbers.
 from __future__ import annotations
 
 import io
-import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..fluid.errors import InvalidValue
-from . import archives
+from . import archives, pickles
 
 __all__ = ["train10", "test10", "train100", "test100"]
 
@@ -23,23 +21,12 @@ CIFAR10_MD5 = "c58f30108f718f92721af3b95e74349a"
 CIFAR100_URL = "https://dataset.bj.bcebos.com/cifar/cifar-100-python.tar.gz"
 CIFAR100_MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
 
-#: Names in the pickles of these archives.
-_TAKEN = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"), ("numpy", "ndarray"),
-          ("numpy", "dtype"), ("_codecs", "encode")}
-
-
-class _Tables(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _TAKEN:
-            raise InvalidValue("a picture file names %s.%s: it is not a CIFAR archive" % (module, name))
-        return super().find_class(module, name)
-
 
 def _batches(file: str, part: str) -> Iterator[Any]:
     with archives.opened(archives.find("cifar", file)) as archive:
         for name in sorted(info.name for info in archive if info.isfile() and part in info.name.rpartition("/")[2]):
             data = archives.member(archive, name).read()
-            yield _Tables(io.BytesIO(data), encoding="bytes").load()
+            yield pickles.load(io.BytesIO(data), encoding="bytes")
 
 
 def _reader(file: str, part: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..fluid.errors import InvalidType, InvalidValue
-from . import archives
+from . import archives, pickles
 
 __all__ = ["DATA_HOME", "download", "md5file", "split", "cluster_files_reader"]
 
@@ -81,7 +81,7 @@ def split(reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle
 
 
 def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int,
-                         loader: Callable[[Any], Any] = pickle.load) -> Callable[[], Iterator[Any]]:
+                         loader: Callable[[Any], Any] = pickles.load) -> Callable[[], Iterator[Any]]:
     """Returns a reader of this trainer's share of the files of :func:`split`. The files are sorted by name, and each
     trainer reads every ``trainer_count``-th file.
 
@@ -89,8 +89,9 @@ def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int
         files_pattern (str): pattern of the file names, as for ``glob``.
         trainer_count (int): number of trainers.
         trainer_id (int): index of this trainer, from 0.
-        loader (callable): function that reads a list from a binary file. Default ``pickle.load``, which is safe only
-            for files that you trust.
+        loader (callable): function that reads a list from a binary file. The default reads pickles of numbers,
+            strings, arrays and their containers. ``pickle.load`` reads all others, which may run code: use it only for
+            files that you trust.
 
     Returns:
         callable: reader.
