@@ -1,4 +1,6 @@
 // The network transport: messages over the bytes of a plug-in.
+#include <arpa/inet.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -128,10 +130,11 @@ class NetworkTransport final : public Transport {
 }  // namespace
 
 bool on_this_machine(const std::string& endpoint) {
-  for (const char* prefix : {"127.", "localhost:", "[::1]:", "unix:"}) {
-    if (endpoint.starts_with(prefix)) return true;
-  }
-  return false;
+  if (endpoint.starts_with("unix:")) return true;
+  const std::string host = endpoint.substr(0, endpoint.rfind(':'));
+  if (host == "localhost" || host == "[::1]") return true;
+  in_addr address{};  // a number, because a name such as 127.example.com may be anywhere
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 Transport& network_transport() {

@@ -46,7 +46,7 @@ Transport& local_transport();
 Transport& network_transport();
 // The local one if the endpoint belongs to this process, otherwise the network.
 std::shared_ptr<Channel> connect_to(const std::string& endpoint);
-// Whether an address can be reached from this machine only, as it is written.
+// Whether an address can be reached from this machine only: a loopback address, localhost or a unix socket.
 bool on_this_machine(const std::string& endpoint);
 // Whether the endpoint belongs to this process.
 bool listens_here(const std::string& endpoint);

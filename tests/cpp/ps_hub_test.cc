@@ -1,4 +1,5 @@
 // Processes that come together, leave, and tell each other what went wrong.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -6,6 +7,7 @@
 #include <mutex>
 
 #include "ps/hub.h"
+#include "ps/join.h"
 
 namespace anabranch::ps {
 namespace {
@@ -121,6 +123,30 @@ TEST_F(PsHub, ARestartedProcessEndsTheGroup) {
   EXPECT_EQ(answered_.wait(2), "rank 1 has restarted");
   come(4, 0);
   EXPECT_EQ(answered_.wait(3), "bytes of 0");
+}
+
+// ---- joining
+
+// Sums are not encrypted, so neither this process nor any other one may be on another machine.
+TEST(PsJoin, AnAddressOfAnotherMachineNeedsATrustedNetwork) {
+  const std::vector<std::string> wrong[] = {{"203.0.113.5:1", "127.0.0.1:2"},
+                                            {"127.0.0.1:1", "203.0.113.5:2"},
+                                            {"127.example.com:1", "127.0.0.1:2"},
+                                            {"127.0.0.1:1", "127.0.0.1:2", "[2001:db8::1]:3"}};
+  for (const auto& endpoints : wrong) {
+    for (int rank = 0; rank < 2; ++rank) {
+      JoinOptions o;
+      o.endpoints = endpoints;
+      o.rank = rank;
+      try {
+        join_ring(o);
+        ADD_FAILURE() << fmt::format("{}", fmt::join(endpoints, ","));
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::kInvalidArgument) << e.message();
+        EXPECT_NE(e.message().find("FLAGS_rpc_insecure=1"), std::string::npos) << e.message();
+      }
+    }
+  }
 }
 
 }  // namespace
