@@ -85,15 +85,27 @@ TEST(PsNetwork, LargeMessagesAndTheLimit) {
   EXPECT_EQ(Message::tensor(back, 0).data<float>()[n - 1], 1.5F);
   EXPECT_EQ(sum, n);
 
+  const FlagValue usual = get_flag("FLAGS_rpc_message_limit_mb");
   set_flag("FLAGS_rpc_message_limit_mb", int64_t{1});
   const auto strict = network_transport().listen("127.0.0.1:0", echo);
-  set_flag("FLAGS_rpc_message_limit_mb", int64_t{16384});
+  set_flag("FLAGS_rpc_message_limit_mb", usual);
   sum = 0;
   const MessageRef refused = ask(strict->endpoint(), int64_t{1} << 20);
   EXPECT_NE(refused->header().error, 0);
   EXPECT_NE(refused->text(0).find("above the limit"), std::string_view::npos) << refused->text(0);
   EXPECT_EQ(sum, 0);
   ask(strict->endpoint(), 100)->throw_if_error();
+}
+
+TEST(PsNetwork, AddressesOfThisMachineAreNotTakenByTheirFirstLetters) {
+  for (const char* own : {"127.0.0.1:6174", "127.255.0.9:1", "localhost:6174", "[::1]:6174", "unix:/tmp/a:b"}) {
+    EXPECT_TRUE(on_this_machine(own)) << own;
+  }
+  for (const char* other :
+       {"127.example.com:6174", "127.0.0.1.example.com:6174", "localhost.example.com:6174", "[::1].example.com:6174",
+        "127.:6174", "0.0.0.0:6174", "[::]:6174", "10.127.0.1:6174", "unixes:6174", ":6174", ""}) {
+    EXPECT_FALSE(on_this_machine(other)) << other;
+  }
 }
 
 TEST(PsNetwork, AMissingServerAndATrustedNetwork) {

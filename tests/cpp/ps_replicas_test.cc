@@ -101,7 +101,9 @@ TEST(PsReplicas, TheCommunicatorSumsThem) {
 Communicator::Taken taken(Communicator& communicator, const Remote& from, uint64_t* seen, float expected) {
   Tensor value;
   const auto found = communicator.take(from, seen, &value);
-  if (found == Communicator::Taken::kNew) EXPECT_EQ(value.data<float>()[0], expected);
+  if (found == Communicator::Taken::kNew) {
+    EXPECT_EQ(value.data<float>()[0], expected);
+  }
   return found;
 }
 
