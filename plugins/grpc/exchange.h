@@ -76,7 +76,8 @@ class Incoming {
       uint64_t size = 0;
       std::memcpy(&size, size_bytes_, kSizeBytes);
       if (size > limit_)
-        return "a message of " + std::to_string(size) + " bytes is above the limit of " + std::to_string(limit_);
+        return "a message of " + std::to_string(size) + " bytes is above the limit of " + std::to_string(limit_) +
+               " (FLAGS_rpc_message_limit_mb)";
       size_ = size;
       memory_.reset(static_cast<char*>(std::aligned_alloc(64, (size_ / 64 + 1) * 64)));
       if (!memory_) return "there is no memory for a message of " + std::to_string(size) + " bytes";

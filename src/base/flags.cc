@@ -149,7 +149,7 @@ std::vector<FlagInfo> make_table() {
            "Folder with ca.pem, cert.pem and key.pem, which servers and workers use for mutual TLS."),
       flag("rpc_insecure", false,
            "Allow servers to listen beyond this machine without certificates, on a network that is trusted."),
-      flag("rpc_message_limit_mb", int64_t{16384},
+      flag("rpc_message_limit_mb", int64_t{2048},
            "Size limit of messages to and from parameter servers in megabytes; larger ones are rejected."),
       flag("rpc_retry_times", int64_t{3}, "No effect: a request is repeated until FLAGS_rpc_deadline."),
       flag("print_sub_graph_dir", S(""),
