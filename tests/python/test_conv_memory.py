@@ -37,6 +37,6 @@ def test_ever_new_shapes_do_not_fill_the_memory():
     # In a child process, because what other tests leave running changes the resident memory of this one.
     code = "import test_conv_memory; test_conv_memory.print_growth()"
     done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(__file__), check=True, text=True,
-                          stdout=subprocess.PIPE)
+                          stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     # One shape prepares 2.5 MB and more: 80 of them would be above 200 MB. Those kept are larger than the ones before.
     assert int(done.stdout) < 130e6

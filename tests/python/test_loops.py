@@ -8,6 +8,7 @@ import pytest
 from loop_bodies import CPU, LOOPS, Loop, X, arrays, assigned_in_a_branch, nested, number, simple, three_deep
 
 import anabranch.fluid as fluid
+from anabranch import _core
 
 layers = fluid.layers
 
@@ -120,7 +121,6 @@ def test_any_number_of_threads_gives_the_same(build):
 
 
 def test_thousands_of_iterations_and_steps_take_no_more_memory():
-    from anabranch import _core
     loop = Loop(simple, optimizer=fluid.optimizer.SGD(0.0))
     loop.run(1000)
     before = _core.resident_buffer_bytes()
@@ -133,7 +133,6 @@ def test_thousands_of_iterations_and_steps_take_no_more_memory():
 
 def print_memory_of_changing_arrays():
     """Bytes of buffers and resident KiB, after each number of iterations has met each number of rows once and twice."""
-    from anabranch import _core
     loop = Loop(arrays, optimizer=fluid.optimizer.SGD(0.0))
     for step in range(1640):
         loop.run(step * 7 % 41, X[:1 + step % 4])
@@ -146,7 +145,7 @@ def test_an_array_that_grows_and_shrinks_from_step_to_step_takes_no_more_memory(
     # In a child process, because what other tests leave running changes the resident memory of this one.
     code = "import test_loops; test_loops.print_memory_of_changing_arrays()"
     done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(__file__), check=True, text=True,
-                          stdout=subprocess.PIPE)
+                          stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     first, second = ([int(word) for word in line.split()] for line in done.stdout.splitlines())
     assert second[0] <= first[0] and second[1] <= first[1] + 512
 
@@ -158,15 +157,18 @@ def test_a_loop_without_a_gradient_works_in_one_frame():
         n = fluid.data("n", [1], "int64")
         layers.while_loop(lambda i, t: layers.less_than(i, n), lambda i, t: [i + 1, t + i], [i, total])
     exe = fluid.Executor(CPU)
+    memory = []
     for n in (0, 1, 10, 5000):
         assert exe.run(main, feed={"n": np.array([n])}, fetch_list=[total])[0].item() == n * (n - 1) // 2
+        memory.append(_core.resident_buffer_bytes())
+    assert memory[3] <= memory[2]
 
 
 def test_each_iteration_draws_other_numbers():
     main = fluid.Program()
     main.random_seed = 3
     with fluid.program_guard(main, fluid.Program()):
-        x = fluid.data("x", [4], "float32")
+        x = fluid.data("x", [64], "float32")
         a, b = layers.create_array("float32"), layers.create_array("float32")
         two = number(2)
 
@@ -182,11 +184,10 @@ def test_each_iteration_draws_other_numbers():
         three = number(3)
         layers.while_loop(lambda i: layers.less_than(i, three), body, [number(0)])
     exe = fluid.Executor(CPU)
-    x = np.ones(4, "float32")
+    x = np.ones(64, "float32")
     steps = [exe.run(main, feed={"x": x}, fetch_list=[a, b]) for _ in range(2)]
-    masks = [tuple(np.concatenate([m.ravel() for m in drawn[1]])) for drawn in steps]
-    draws = [tuple(m.ravel()) for drawn in steps for m in drawn[0]]
-    assert len(set(draws)) >= 3 and len(set(masks)) == 2
+    draws, masks = ([tuple(value.ravel()) for drawn in steps for value in drawn[k]] for k in (0, 1))
+    assert len(set(draws)) == len(draws) == 6 and len(set(masks)) == len(masks) == 12
     again = fluid.Executor(CPU)
     with fluid.scope_guard(fluid.Scope()):
         repeated = [again.run(main.clone(), feed={"x": x}, fetch_list=[a.name, b.name])]
