@@ -70,11 +70,12 @@ def rules(rows):
 
 PAGE = """# Operators compared with Fluid 1.8.5
 
-Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, forward and gradient:
-%d cases of %d operators, at least %d for each, with the seed `%s`, on %s. Two groups
-of operators are not included: those that Fluid 1.8.5 has for GPUs only, and those that have effects outside
-their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and
-reruns them; `tools/differential/ledger.py --page` writes this page.
+Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, and outputs and gradients were compared.
+The run had %s cases of %d operators, at least %d for each, with the seed `%s`, on %s.
+
+Two groups of operators are not included: those that Fluid 1.8.5 has for GPUs only, and those that have effects outside
+their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and reruns them.
+`tools/differential/ledger.py --page` writes this page.
 
 | column | number of cases in which |
 |---|---|
@@ -94,7 +95,7 @@ def page(rows, today=None):
         raise SystemExit("a page is about one seed, the ledgers have %s" % ", ".join(seeds))
     counts = collections.Counter(row["op"] for row in rows)
     today = today or datetime.date.today().isoformat()
-    return PAGE % (len(rows), len(counts), min(counts.values()), seeds[0], today, table(rows))
+    return PAGE % (format(len(rows), ","), len(counts), min(counts.values()), seeds[0], today, table(rows))
 
 
 def main():
