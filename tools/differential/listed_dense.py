@@ -5,10 +5,19 @@ from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 
 NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
-MORE = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
+MORE = (
+    "arguments with one more or one fewer axis of extent 1, with more columns, with a lower rank, or "
+    "with all extents known"
+)
 PART = "arguments that 1.8.5 reads only in part, or beyond their end"
-UNKNOWN = "operators that require a known extent while the program is built"
-MEETS = "comparisons, elementwise operators: an extent of 1 in X where Y has a larger one; an `axis` that does not fit"
+UNKNOWN = (
+    "operators that need a known extent while the program is built (`cross`, `increment`, `range`, "
+    "sparse updates of `Adadelta` ...)"
+)
+MEETS = (
+    "comparisons and elementwise operators with an extent of 1 in X and a larger one in Y, or with an "
+    "`axis` that does not fit"
+)
 LOD = (
     "sequences that do not end at the last row of a result (`accuracy`, `index_select` on axis 0, `stack` of "
     "one tensor ...)"
@@ -33,27 +42,27 @@ RULES += [
     Rule(WORKS, MEETS, PAIRS + LOGIC + ("fused_elemwise_activation",), when=when.x_is_narrower),
     Rule(WORKS, MEETS, PAIRS + ("equal_reduce",), theirs="Operands could not be broadcast", when=when.x_is_narrower),
     Rule(WORKS, "`uniform_random` with `min` equal to `max`", ("uniform_random",), theirs="min must less then max"),
-    Rule(WORKS, "`assign` of nothing", ("assign",), when=when.without("X")),
-    Rule(WORKS, "`fc` with relu and without a bias, in the operator", ("fc",), theirs="bias is NULL"),
-    Rule(WORKS, "`split`, `sections` that contradict `num`", ("split",), when=when.has(lambda a: a["num"] > 0)),
-    Rule(WORKS, "`cumsum`, an `axis` below -1", ("cumsum",), when=when.has(lambda a: a["axis"] < -1)),
+    Rule(WORKS, "`assign` without an input", ("assign",), when=when.without("X")),
+    Rule(WORKS, "the operator `fc` with relu and without a bias", ("fc",), theirs="bias is NULL"),
+    Rule(WORKS, "`sections` of `split` that contradict `num`", ("split",), when=when.has(lambda a: a["num"] > 0)),
+    Rule(WORKS, "`cumsum` with an `axis` below -1", ("cumsum",), when=when.has(lambda a: a["axis"] < -1)),
     Rule(
         WORKS,
-        "`center_loss`, `cluster_num` that is not the number of centers",
+        "`center_loss`, if `cluster_num` is not the number of centers",
         ("center_loss",),
         change="cluster_num",
     ),
     Rule(WORKS, "`coalesce_tensor` with `check_name`", ("coalesce_tensor",), when=when.has(lambda a: a["check_name"])),
     Rule(
         WORKS,
-        "`reduce_*` and `reverse`, an empty list of axes",
+        "`reduce_*` and `reverse` with an empty list of axes",
         REDUCTIONS + ("reverse", "frobenius_norm"),
         theirs="greater than 0|can not be empty",
         when=when.has(lambda a: [] in (a.get("dim"), a.get("axis"))),
     ),
     Rule(
         WORKS,
-        "`softmax_with_cross_entropy`, labels without the last axis",
+        "`softmax_with_cross_entropy` with labels that lack the last axis",
         ("softmax_with_cross_entropy",),
         theirs="axis dimension of Input.Label. should be 1|same rank|should be equal",
     ),
@@ -65,7 +74,7 @@ RULES += [
     ),
     Rule(
         WORKS,
-        "`smooth_l1` with one of the two weights",
+        "`smooth_l1` with only one of the two weights",
         ("smooth_l1_loss",),
         theirs="both inside and outside",
     ),
@@ -80,7 +89,7 @@ RULES += [
     ),
     Rule(
         RAISES,
-        "`sampling_id`: the declared dtype of its indices; a matrix without columns",
+        "`sampling_id`: the declared dtype of the indices; a matrix without columns",
         ("sampling_id",),
         ours="column",
     ),
@@ -92,21 +101,21 @@ RULES += [
     ),
     Rule(
         DIFFERS,
-        "`unsqueeze` along no axis, its sequences",
+        "sequences of `unsqueeze` with an empty list of axes",
         ("unsqueeze", "unsqueeze2"),
         when=when.both(when.only_sequences, when.has(lambda a: a["axes"] == [])),
     ),
-    Rule(DIFFERS, "`top_k`, `argsort`, NaN", ("top_k", "argsort"), when=when.not_a_number("X")),
+    Rule(DIFFERS, "NaN in `top_k`, `argsort`", ("top_k", "argsort"), when=when.not_a_number("X")),
     Rule(
         DIFFERS,
-        "`top_k`, `argsort`, `similarity_focus`, equal values",
+        "equal values in `top_k`, `argsort`, `similarity_focus`",
         ("top_k",),
         why="indices",
         when=when.ties("X", "Indices"),
     ),
     Rule(
         DIFFERS,
-        "`top_k`, `argsort`, `similarity_focus`, equal values",
+        "equal values in `top_k`, `argsort`, `similarity_focus`",
         ("argsort",),
         why="indices",
         when=when.ties("X", "Indices", lambda case: case["attrs"].get("axis", -1)),
@@ -121,7 +130,7 @@ RULES += [
     Rule(DIFFERS, MEETS, PAIRS + LOGIC, why="shape", when=when.x_is_narrower),
     Rule(
         DIFFERS,
-        "`elementwise_pow`, `elementwise_mod`, `elementwise_floordiv`, X with fewer axes or extents than Y",
+        "`elementwise_pow`, `elementwise_mod`, `elementwise_floordiv`, if X has fewer axes or smaller extents than Y",
         ("elementwise_pow", "elementwise_mod", "elementwise_floordiv"),
         when=when.x_is_narrower,
     ),
@@ -133,28 +142,28 @@ RULES += [
         why="not nan",
         when=lambda case, theirs, ours: not when.value(case, "X").any(),
     ),
-    Rule(DIFFERS, "`leaky_relu` with `alpha` above 1", ("leaky_relu",), when=when.has(lambda a: a["alpha"] > 1)),
+    Rule(DIFFERS, "`leaky_relu` with an `alpha` above 1", ("leaky_relu",), when=when.has(lambda a: a["alpha"] > 1)),
     Rule(
         DIFFERS,
-        "`center_loss`, `cluster_num` that is not the number of centers",
+        "`center_loss`, if `cluster_num` is not the number of centers",
         ("center_loss",),
         change="cluster_num",
     ),
     Rule(
         DIFFERS,
-        "`smooth_l1` with one of the two weights",
+        "`smooth_l1` with only one of the two weights",
         ("smooth_l1_loss",),
         when=when.without("InsideWeight"),
     ),
     Rule(
         DIFFERS,
-        "`fill_constant`, a number beyond the range of its dtype",
+        "`fill_constant` with a number beyond the range of its dtype",
         ("fill_constant",),
         when=when.has(lambda a: a["dtype"] == 2 and abs(float(a["str_value"] or a["value"])) >= 2**31),
     ),
     Rule(
         DIFFERS,
-        "`Adam`, `Momentum`, `Lamb`, a sparse gradient without rows",
+        "a sparse gradient without rows in `Adam`, `Momentum`, `Lamb`",
         ("adam", "momentum", "lamb"),
         why="param",
         when=lambda case, theirs, ours: when.rows(case, theirs, ours) and not len(when.value(case, "Grad")),
@@ -165,7 +174,7 @@ RULES += [
     # ---- gradients
     Rule(
         GRADIENT,
-        "`fused_elemwise_activation`, X times a function of Y: the gradient with respect to Y",
+        "`fused_elemwise_activation` of X times a function of Y: the gradient with respect to Y",
         ("fused_elemwise_activation",),
         why="gradient of y0@GRAD: -?[0-9]",
         when=when.has(

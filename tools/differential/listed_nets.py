@@ -28,46 +28,50 @@ from when_nets import (
     widths_differ,
 )
 
-DTYPE = "a dtype without a kernel in 1.8.5: mostly float64, or integers"
+DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
-TAKEN = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
-FREE = "attributes that 1.8.5 restricts, inputs that it requires although they have no effect"
-MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
-OUTSIDE = "averages of `pool2d`, `pool3d` over a window that lies outside of the image (`ceil_mode`)"
-ADAPTIVE = (
-    "the operators `pool2d`, `pool3d` with `adaptive`: of maxima, of images without pixels, with `global_pooling`"
+TAKEN = (
+    "arguments with one more or one fewer axis of extent 1, with more columns, with a lower rank, or "
+    "with all extents known"
 )
-INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows outside of the image"
-IM2SEQUENCE = "`im2sequence` with an `input_image_size` beyond the image"
+FREE = "attributes that 1.8.5 restricts, and inputs that it requires although they have no effect"
+MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
+OUTSIDE = "averages of `pool2d`, `pool3d` over a window outside the image (`ceil_mode`)"
+ADAPTIVE = "the operators `pool2d`, `pool3d` with `adaptive`"
+INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows outside the image"
+IM2SEQUENCE = "`im2sequence` with an `input_image_size` larger than the image"
 IM2SEQUENCE_GRAD = "gradient of `im2sequence` with `input_image_size`"
-DEFORMED = "`deformable_conv` with `im2col_step` other than 1 (the default is 64)"
-POLYGONS = "`multiclass_nms` of polygons that cross themselves"
-ANY_ID = "`embedding`, ids"
-COUNTS = "`detection_map`, classes that count"
-SCORES = "`detection_map`, the state: its order, and scores in which TruePos and FalsePos differ"
+DEFORMED = "`deformable_conv` with an `im2col_step` other than 1 (the default is 64)"
+POLYGONS = "`multiclass_nms` of polygons that intersect themselves"
+ANY_ID = "the ids of `embedding`"
+COUNTS = "the classes that `detection_map` counts"
+SCORES = "the state of `detection_map`: its order, and the scores if those of TruePos and FalsePos differ"
 CASCADE = "`generate_proposal_labels` with `is_cascade_rcnn=True`"
-COLLECTED = "`collect_fpn_proposals` of equal scores; with `post_nms_topN` 0"
-NO_IMAGES = "sequences of a result of no images: `mine_hard_examples`, `matrix_nms`, `multiclass_nms`"
-CHOSEN = "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of crowds and boxes in different numbers"
+COLLECTED = "`collect_fpn_proposals` of equal scores; `collect_fpn_proposals` with a `post_nms_topN` of 0"
+NO_IMAGES = "sequences of the results of `mine_hard_examples`, `matrix_nms`, `multiclass_nms` without images"
+CHOSEN = "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of different numbers of crowds and boxes"
 IDENTITY = "`attention_lstm`, `fusion_lstm`, `fused_embedding_fc_lstm` with identity as an activation"
 EMPTY = (
-    "`fusion_gru`, `fusion_lstm`, `fused_embedding_fc_lstm`, sequences without rows; `fusion_gru` with `origin_mode`"
+    "`fusion_gru`, `fusion_lstm`, `fused_embedding_fc_lstm` of sequences without rows; `fusion_gru` with `origin_mode`"
 )
 NO_GRADIENT = "gradient of `dropout` with `is_test`, of `batch_norm` with `is_test`, of `expand` with ExpandTimes"
-CARRIED = "gradients of `roi_perspective_transform`, `linear_chain_crf`, `tensor_array_to_tensor`, their sequences"
+CARRIED = "sequences of the gradients of `roi_perspective_transform`, `linear_chain_crf`, `tensor_array_to_tensor`"
 OF_LEVELS = (
     "`sequence_reverse`, `sequence_conv`, `sequence_pad`, `sequence_enumerate`, `dynamic_lstm`, `dynamic_gru` of "
     "several LoD levels, `sequence_pool` of three levels"
 )
 APPENDED = "`lod_append` below a level of sequences"
-TIMES = "sequences of `expand` with ExpandTimes, whose attribute holds -1"
+TIMES = "sequences of `expand` with ExpandTimes and an attribute of -1"
 UNREAD = "gradient of a tensor array with elements that are never read"
-TREE = "`tree_conv`, gradient with respect to the nodes with `output_size` above 1"
-INSTAG = "`filter_by_instag` of more than two axes, or of tags of several levels"
+TREE = "gradient of `tree_conv` with respect to the nodes, for an `output_size` above 1"
+INSTAG = "`filter_by_instag` of more than two axes, or of tags with several levels"
 FP16 = "`save_as_fp16`, `load_as_fp16` of dtypes other than float32"
-RANGE = "a scale of 0 or below in `fake_quantize_*`, a sum of squares of 0 in `data_norm`"
-ROUNDING = "results that cancel; recurrences of large inputs; `roi_perspective_transform` of regions close to a line"
+RANGE = "a scale of 0 or below in `fake_quantize_*`; a sum of squares of 0 in `data_norm`"
+ROUNDING = (
+    "results of which most digits cancel; recurrences of large inputs; `roi_perspective_transform` of "
+    "regions that are almost lines"
+)
 BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
 BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")
 INTERPOLATIONS = ("bilinear_interp", "nearest_interp", "trilinear_interp")
@@ -96,8 +100,10 @@ RULES = [
         ("max_pool2d_with_index", "max_pool3d_with_index"),
         when=when.has(lambda a: any(p > 0 for p in a.get("paddings", []))),
     ),
-    Rule(DIFFERS, "`spp` of averages over levels of more windows than pixels", ("spp",), why="nan, not"),
-    Rule(GRADIENT, "`spp`, gradient", ("spp",), theirs="out of bound"),
+    Rule(
+        DIFFERS, "`spp` with averages, if a level has more windows than the image has pixels", ("spp",), why="nan, not"
+    ),
+    Rule(GRADIENT, "gradient of `spp`", ("spp",), theirs="out of bound"),
     *[
         Rule(kind, DEFORMED, ("deformable_conv", "deformable_conv_v1"), when=when.has(lambda a: a["im2col_step"] != 1))
         for kind in (DIFFERS, GRADIENT)
@@ -106,7 +112,7 @@ RULES = [
     Rule(GRADIENT, IM2SEQUENCE_GRAD, ("im2sequence",), when=some("Y", lambda y: True)),
     Rule(
         DIFFERS,
-        "`quantize` to NHWC of three axes or more",
+        "`quantize` of three axes or more to NHWC",
         ("quantize",),
         when=when.both(when.has(lambda a: a.get("output_format") == "NHWC"), some("Input", lambda x: x.ndim > 2)),
     ),
@@ -121,7 +127,7 @@ RULES = [
     Rule(DIFFERS, RANGE, COUNTED[3:], when=either_below_0),
     Rule(DIFFERS, COUNTERS, COUNTED, when=when.either(when.only_sequences, when.only_shape)),
     Rule(DIFFERS, COUNTERS, ("inplace_abn",), why=r"^(mean|variance)0: sequences \[\], not"),
-    Rule(DIFFERS, "`image_resize` of the layout AnyLayout", INTERPOLATIONS, change="AnyLayout"),
+    Rule(DIFFERS, "`image_resize` with the layout AnyLayout", INTERPOLATIONS, change="AnyLayout"),
     Rule(GRADIENT, "gradient of `shuffle_channel`", ("shuffle_channel",), why="gradient of x0@GRAD: -?[0-9]"),
     Rule(GRADIENT, NO_GRADIENT, ("dropout", "batch_norm"), theirs="is_test"),
     Rule(GRADIENT, "gradient of `lrn` with `is_test`", ("lrn",), theirs="is_test"),
@@ -142,10 +148,10 @@ RULES = [
         ("roi_align", "prroi_pool", "roi_pool"),
         ours="are kernels",
     ),
-    Rule(GRADIENT, "gradient of `prroi_pool` by boxes without area", ("prroi_pool",), why="nan"),
+    Rule(GRADIENT, "gradient of `prroi_pool` with respect to boxes without area", ("prroi_pool",), why="nan"),
     Rule(
         GRADIENT,
-        "`yolov3_loss`, two boxes in one cell for one anchor",
+        "`yolov3_loss` of two boxes in one cell for one anchor",
         ("yolov3_loss",),
         why="of x0",
         when=shares_a_cell,
@@ -163,19 +169,19 @@ RULES = [
     ),
     Rule(DIFFERS, COUNTS, ("detection_map",), why="map.out", when=counted_by_background),
     Rule(DIFFERS, SCORES, ("detection_map",), when=other_scores),
-    Rule(DIFFERS, "`detection_map` without detections, its state", ("detection_map",), why="shape|sequences"),
+    Rule(DIFFERS, "the state of `detection_map` without detections", ("detection_map",), why="shape|sequences"),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=ties_in("MultiLevelScores")),
-    Rule(DIFFERS, "`top_k`, `argsort`, `similarity_focus`, equal values", ("similarity_focus",), when=ties_in("X")),
+    Rule(DIFFERS, "equal values in `top_k`, `argsort`, `similarity_focus`", ("similarity_focus",), when=ties_in("X")),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=when.has(lambda a: a.get("post_nms_topN") == 0)),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), why="sequences", when=last_images_have_nothing),
     Rule(DIFFERS, CASCADE, ("generate_proposal_labels",), when=when.both(when.has(is_cascade), scaled_or_crowded)),
     Rule(DIFFERS, MEANT, ("generate_mask_labels",), when=crowds_of_other_images),
     Rule(WORKS, CHOSEN, ("rpn_target_assign",), theirs="number of sampled scores"),
     Rule(DIFFERS, NO_IMAGES, ("mine_hard_examples", "matrix_nms", *NMS), why=r"sequences \[\], not \[\[0\]\]"),
-    Rule(DIFFERS, "`generate_mask_labels` of an image of scale 0", ("generate_mask_labels",), why="not -?nan"),
+    Rule(DIFFERS, "`generate_mask_labels` of an image with a scale of 0", ("generate_mask_labels",), why="not -?nan"),
     Rule(DIFFERS, CHOSEN, ASSIGNED),
     # ---- sequences
-    Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`: nothing is left of a whole batch", ("ctc_align",), why="shape"),
+    Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`, if no token of the batch is left", ("ctc_align",), why="shape"),
     Rule(DIFFERS, "`fusion_seqpool_concat` of empty sequences", POOLED, when=has_empty),
     Rule(DIFFERS, "`warpctc` of empty sequences", ("warpctc",), why="inf"),
     Rule(WORKS, "`warpctc` of empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
@@ -183,7 +189,12 @@ RULES = [
     Rule(DIFFERS, EMPTY, FUSED, when=has_empty),
     Rule(DIFFERS, EMPTY, ("fusion_gru",), when=when.has(lambda a: a.get("origin_mode"))),
     Rule(DIFFERS, IDENTITY, ("attention_lstm", *FUSED), when=when.has(lambda a: "identity" in a.values())),
-    Rule(DIFFERS, "`match_matrix_tensor` of rows of two widths", ("match_matrix_tensor",), when=widths_differ),
+    Rule(
+        DIFFERS,
+        "`match_matrix_tensor` of two inputs with different widths",
+        ("match_matrix_tensor",),
+        when=widths_differ,
+    ),
     Rule(
         DIFFERS,
         "`lstmp` with a cell activation other than `proj_activation`",
@@ -191,18 +202,20 @@ RULES = [
         when=when.has(projected_otherwise),
     ),
     *[Rule(kind, APPENDED, ("lod_reset",), when=levels("X", 1)) for kind in (DIFFERS, GRADIENT)],
-    Rule(GRADIENT, "`lstm_unit`, gradient of the cell alone", ("lstm_unit",), why="gradients of .*not of"),
+    Rule(GRADIENT, "gradient of `lstm_unit` through the cell alone", ("lstm_unit",), why="gradients of .*not of"),
     Rule(
         GRADIENT,
-        "`sequence_conv` with `padding_start` above 0",
+        "`sequence_conv` with a `padding_start` above 0",
         ("sequence_conv",),
         why="of filter",
         when=when.has(lambda a: a.get("contextStart", 0) > 0),
     ),
-    Rule(GRADIENT, "`sequence_conv`, padding that is trained", ("sequence_conv",), when=some("PaddingData", np.any)),
-    Rule(GRADIENT, "`sequence_pool` of maxima with `is_test`, gradient", ("sequence_pool",), theirs="index and output"),
+    Rule(GRADIENT, "trained padding of `sequence_conv`", ("sequence_conv",), when=some("PaddingData", np.any)),
+    Rule(
+        GRADIENT, "gradient of `sequence_pool` of maxima with `is_test`", ("sequence_pool",), theirs="index and output"
+    ),
     Rule(GRADIENT, TREE, ("tree_conv",), why="gradient of nodesvector"),
-    Rule(GRADIENT, "`cvm` with more rows in CVM than sequences", ("cvm",), ours="cvm_grad: CVM must be"),
+    Rule(GRADIENT, "`cvm`, if CVM has more rows than there are sequences", ("cvm",), ours="cvm_grad: CVM must be"),
     Rule(
         GRADIENT, CARRIED, ("roi_perspective_transform", "linear_chain_crf", "tensor_array_to_tensor"), why="sequences"
     ),
@@ -211,38 +224,41 @@ RULES = [
     Rule(WORKS, ANY_ID, ("split_selected_rows",), theirs=r"x.height = -1"),
     Rule(
         GRADIENT,
-        "`fused_embedding_seq_pool`, sparse gradient",
+        "sparse gradient of `fused_embedding_seq_pool`",
         ("fused_embedding_seq_pool",),
         why="rows",
         when=when.has(lambda a: a.get("is_sparse")),
     ),
-    Rule(GRADIENT, "`pyramid_hash`: its table", ("pyramid_hash",), why="w0@GRAD"),
-    Rule(DIFFERS, "`pyramid_hash`, its DropPos", ("pyramid_hash",), why="droppos"),
+    Rule(GRADIENT, "the table of `pyramid_hash`", ("pyramid_hash",), why="w0@GRAD"),
+    Rule(DIFFERS, "DropPos of `pyramid_hash`", ("pyramid_hash",), why="droppos"),
     Rule(DIFFERS, INSTAG, ("filter_by_instag",), when=some("Ins", lambda x: x.ndim != 2)),
     Rule(DIFFERS, INSTAG, ("filter_by_instag",), when=levels("Ins_tag", 2)),
     Rule(
         DIFFERS,
-        "IndexMap of `filter_by_instag`, empty sequences",
+        "IndexMap of `filter_by_instag` for empty sequences",
         ("filter_by_instag",),
         why="indexmap",
         when=has_empty,
     ),
     Rule(DIFFERS, "sparse rows of more than two axes", ("merge_selected_rows", "split_ids"), when=when.wide_rows),
     Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype", when=when.empty),
-    Rule(DIFFERS, "sparse rows whose ids repeat, in `split_ids`", ("split_ids",), when=repeated),
-    Rule(DIFFERS, "`lookup_sparse_table`, rows of the table whose ids repeat", ("lookup_sparse_table",), when=repeated),
+    Rule(DIFFERS, "`split_ids` of sparse rows whose ids repeat", ("split_ids",), when=repeated),
+    Rule(DIFFERS, "`lookup_sparse_table` of a table whose ids repeat", ("lookup_sparse_table",), when=repeated),
     Rule(DIFFERS, MEANT, ("beam_search_decode",), when=sources_do_not_fit),
     Rule(DIFFERS, "`beam_search` of scores that are NaN", ("beam_search",), when=scores_of_nothing),
     Rule(DIFFERS, MEANT, ("filter_by_instag",), when=some("Filter_tag", lambda t: t.ndim > 1)),
     Rule(
         DIFFERS,
-        "`lookup_sparse_table` of ids of more than two axes",
+        "`lookup_sparse_table` of ids with more than two axes",
         ("lookup_sparse_table",),
         why="shape",
         when=some("Ids", lambda i: i.ndim > 2),
     ),
     Rule(
-        DIFFERS, "`tensor_array_to_tensor` along an axis that vectors lack", ("tensor_array_to_tensor",), why="index:"
+        DIFFERS,
+        "`tensor_array_to_tensor` of vectors along an axis that they do not have",
+        ("tensor_array_to_tensor",),
+        why="index:",
     ),
     Rule(RAISES, NOTHING, INTERPOLATIONS, ours="must hold images with elements"),
     Rule(
@@ -256,14 +272,14 @@ RULES = [
     # ---- clusters, blocks, files
     Rule(
         GRADIENT,
-        "`conditional_block`, gradient of an Input that the block does not read",
+        "gradient of an Input that a `conditional_block` does not read",
         ("conditional_block",),
         why="gradients of .*, not of",
     ),
     Rule(GRADIENT, NOTHING, ("select_input", "shrink_rnn_memory"), why=r"not of \[\]", when=makes_nothing),
     Rule(GRADIENT, UNREAD, ("read_from_array",), theirs="no memory"),
     Rule(GRADIENT, UNREAD, ("read_from_array",), why=r"not of \['x"),
-    Rule(DIFFERS, "`split_lod_tensor`, an empty side", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
+    Rule(DIFFERS, "an empty side of `split_lod_tensor`", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
     Rule(
         WORKS,
         "operators that wait for the streams of a GPU",

@@ -6,9 +6,9 @@ from listed_dense import RULES as DENSE
 from listed_nets import RULES as NETS
 
 NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
-REDUCED = "`reduce_*`, attributes `in_dtype`, `out_dtype`"
+REDUCED = "the attributes `in_dtype`, `out_dtype` of `reduce_*`"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
-ALL_AXES = "`reduce_*` with all axes listed, gradient; with `keep_dim` over all"
+ALL_AXES = "gradient of `reduce_*` with all axes listed; `reduce_*` over all axes with `keep_dim`"
 FUSED = "attributes of fused convolutions (`fuse_brelu` ...) in a program"
 SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sparse gradients"
 
@@ -19,7 +19,7 @@ RULES = DENSE + NETS + [
     # ---- accepted here
     Rule(
         WORKS,
-        "a dtype without a kernel in 1.8.5: mostly float64, or integers",
+        "a dtype without a kernel in 1.8.5, mostly float64 or integers",
         theirs="kernel for data_type|wrong type|DataType of|bad_get|common_type_value",
     ),
     Rule(
@@ -40,7 +40,7 @@ RULES = DENSE + NETS + [
         theirs="Variable type must|same dim",
         when=when.rows,
     ),
-    Rule(WORKS, "`data_layout`, `data_format` of operators where they have no effect", theirs="storage order"),
+    Rule(WORKS, "`data_layout`, `data_format` of operators on which they have no effect", theirs="storage order"),
     Rule(WORKS, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
     # ---- refused here
     Rule(RAISES, FUSED, ours="fused forms|fuse_activation|fuse_with_relu"),
@@ -48,11 +48,11 @@ RULES = DENSE + NETS + [
     Rule(RAISES, "`matmul` with a `head_number` other than 1", ("matmul",), ours="head_number"),
     Rule(
         RAISES,
-        "`crop`, `crop_tensor`, a part that reaches beyond the tensor, negative offsets",
+        "`crop`, `crop_tensor` of a region that extends beyond the tensor, or with negative offsets",
         ("crop", "crop_tensor"),
     ),
     # ---- other values
-    Rule(DIFFERS, "`auc`, counts that were not made by the operator", ("auc",)),
+    Rule(DIFFERS, "`auc` with counts that the operator did not compute itself", ("auc",)),
     Rule(
         DIFFERS,
         COUNTERS,
@@ -61,15 +61,15 @@ RULES = DENSE + NETS + [
     ),
     Rule(
         DIFFERS,
-        "sparse gradients with unsorted ids, `Momentum` and `RMSProp`; of more than two axes",
+        "sparse gradients in `Momentum` and `RMSProp`, if the ids are unsorted or there are more than two axes",
         ("momentum", "rmsprop", "adam", "adagrad"),
         why="param|velocity|moment|mean",
         when=when.either(when.unordered, when.wide_rows),
     ),
-    Rule(DIFFERS, "`strided_slice`, a stride below -1 that passes the end", ("strided_slice",), when=LONG_STEP),
+    Rule(DIFFERS, "`strided_slice` with a stride below -1 that passes the end", ("strided_slice",), when=LONG_STEP),
     # ---- gradients
-    Rule(GRADIENT, "`strided_slice`, a stride below -1 that passes the end", ("strided_slice",), when=LONG_STEP),
-    Rule(GRADIENT, "`hsigmoid`, a sparse gradient without a tree", ("hierarchical_sigmoid",)),
+    Rule(GRADIENT, "`strided_slice` with a stride below -1 that passes the end", ("strided_slice",), when=LONG_STEP),
+    Rule(GRADIENT, "sparse gradient of `hsigmoid` without a tree", ("hierarchical_sigmoid",)),
     Rule(
         GRADIENT,
         "gradient of `dropout` with `is_test`, of `batch_norm` with `is_test`, of `expand` with ExpandTimes",
@@ -79,5 +79,5 @@ RULES = DENSE + NETS + [
     Rule(GRADIENT, REDUCED, change="in_dtype"),
     Rule(GRADIENT, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
     Rule(GRADIENT, "gradient of `pad_constant_like` of float64", ("pad_constant_like",)),
-    Rule(GRADIENT, "gradient of `assign` of no elements", ("assign",)),
+    Rule(GRADIENT, "gradient of `assign` of an empty tensor", ("assign",)),
 ]
