@@ -23,26 +23,26 @@ std::vector<FlagInfo> make_table() {
     row.in_plans = true;
     return row;
   };
-  const char* memory = "No effect; accepted for Fluid's scripts: memory is allocated when it is needed.";
-  const char* gpu = "No effect on devices: memory is allocated when it is needed, and freed blocks are reused.";
+  const char* memory = "No effect, because memory is allocated when it is needed. Fluid's scripts may set it.";
+  const char* gpu = "No effect, because device memory is allocated when it is needed and freed blocks are reused.";
   return {
       flag("check_nan_inf", false, "Stop at the first operator whose output holds NaN or infinity, and name it."),
       in_plans(flag("fluid_exact", S(""),
-                    "\"1.8.5\": behave exactly as Fluid 1.8.5 where the default here differs; empty: the defaults.")),
+                    "If \"1.8.5\", behave exactly as Fluid 1.8.5 where Anabranch differs by default. If empty, use "
+                    "Anabranch's defaults.")),
       flag("cpu_num_default", S(""),
-           "Number of replicas when CPU_NUM is not set: \"cores\" for one per usable core, empty for one."),
+           "Number of replicas if CPU_NUM is not set: \"cores\" means one for each usable core, and empty means one."),
       flag("stall_report_s", 30.0,
-           "Seconds after which a wait inside the process is reported, and again at each interval."),
+           "Seconds after which a step or a reader that has not finished prints a stall report, and seconds between "
+           "two reports; 0 disables them."),
       flag("measure_threads", true,
-           "Use several threads for a plan only if its first runs were faster with them; false: always use them."),
+           "Use several threads for a plan only if its first runs were faster with them. If false, always use them."),
       flag("flush_denormals", true,
-           "Numbers below the normal range of their dtype (1.2e-38 for float32) count as zero in operators, because "
-           "many processors compute with them slowly. The calling thread's own mode is restored "
-           "after a run."),
+           "Treat numbers below the normal range of their dtype (1.2e-38 for float32) as zero in operators, because "
+           "many processors compute with them slowly. A run restores the mode of the calling thread when it ends."),
       flag("spin_us", int64_t{100},
-           "Microseconds an idle thread of the pool polls for work before it sleeps. Waking a sleeping thread takes "
-           "about "
-           "30 microseconds."),
+           "Microseconds for which an idle thread of the pool polls for work before it sleeps. Waking a sleeping "
+           "thread takes about 30 microseconds."),
       in_plans(flag("fuse_attention", true, "Fuse two products with a softmax between them into one operator.")),
       in_plans(flag("fuse_layer_norm", true, "Fuse layer_norm with the sum before it.")),
       in_plans(flag("fuse_recurrent", true, "Fuse the steps of an LSTM, a GRU or a simple cell into one operator.")),
@@ -50,19 +50,19 @@ std::vector<FlagInfo> make_table() {
       in_plans(flag("disable_passes", S(""),
                     "Names of graph passes to disable, separated by commas; \"all\" disables every pass.")),
       flag("memory_limit_mb", int64_t{0},
-           "Limit of the memory for tensors and tables of this process in megabytes; 0: no limit. An allocation beyond "
-           "it "
-           "raises ResourceExhausted."),
+           "Limit of the memory for tensors and tables of this process in megabytes; 0 means no limit. An allocation "
+           "beyond the limit raises ResourceExhausted."),
       flag("max_loop_iterations", int64_t{0},
-           "Maximum number of iterations of a loop of the program in one step; 0: no limit. More raise an error."),
+           "Maximum number of iterations of a loop of the program in one step; 0 means no limit. A loop that exceeds "
+           "it raises an error."),
       flag("max_loop_iterations_untrusted", int64_t{1000000},
-           "Maximum number of iterations of a loop in a model that load_inference_model was not told to trust."),
-      flag("plan_cache_size", int64_t{64}, "Number of plans kept per compiled program."),
-      flag("cpu_deterministic", false, "Accepted: sums always have a fixed order, so both values give the same bits."),
+           "Maximum number of iterations of a loop in a model that was loaded without trusted=True. A loop that "
+           "exceeds it raises an error."),
+      flag("plan_cache_size", int64_t{64}, "Number of plans to keep for each compiled program."),
+      flag("cpu_deterministic", false, "No effect: sums always have a fixed order, so both values give the same bits."),
       flag("benchmark", false,
-           "Wait for each operator that runs on a device, so that a device error names its operator. Slow; without "
-           "effect "
-           "on the CPU."),
+           "Wait for each operator that runs on a device, so that a device error names its operator. This is slow and "
+           "has no effect on the CPU."),
       flag("eager_delete_tensor_gb", 0.0, "No effect: temporaries keep their memory for the next step."),
       flag("memory_fraction_of_eager_deletion", 1.0, memory),
       flag("fast_eager_deletion_mode", true, memory),
@@ -70,91 +70,94 @@ std::vector<FlagInfo> make_table() {
       flag("allocator_strategy", S("auto_growth"), memory),
       flag("fraction_of_cpu_memory_to_use", 1.0, memory),
       flag("fraction_of_gpu_memory_to_use", 0.92,
-           "Share of a device's memory that programs may use; 0: all of it. An allocation beyond it raises "
+           "Share of a device's memory that programs may use; 0 means all of it. An allocation beyond the share raises "
            "ResourceExhausted."),
       flag("fraction_of_cuda_pinned_memory_to_use", 0.5, gpu),
       flag("initial_cpu_memory_in_mb", int64_t{500}, memory),
       flag("gpu_memory_limit_mb", int64_t{0},
-           "Limit of a device's memory for programs in megabytes; 0: only FLAGS_fraction_of_gpu_memory_to_use limits "
-           "it."),
+           "Limit of the memory that programs may use on a device in megabytes. With 0, only "
+           "FLAGS_fraction_of_gpu_memory_to_use limits it."),
       flag("initial_gpu_memory_in_mb", int64_t{0}, gpu),
       flag("reallocate_gpu_memory_in_mb", int64_t{0}, gpu),
       flag("use_pinned_memory", true, memory),
       flag("inner_op_parallelism", int64_t{0},
-           "No effect: loops inside operators are split over the executor's own threads."),
+           "No effect: the threads of the executor also share the loops inside operators."),
       flag("paddle_num_threads", int64_t{1},
            "No effect: math libraries run single-threaded inside the executor's threads."),
       flag("selected_gpus", S(""),
-           "Devices that cuda_places() returns, such as \"0,2\"; empty: all that CUDA_VISIBLE_DEVICES leaves."),
+           "Devices that cuda_places() returns, such as \"0,2\". If empty, it returns all devices that "
+           "CUDA_VISIBLE_DEVICES leaves."),
       flag("device_plugin", S("cuda"),
-           "Name of the plug-in that CUDAPlace uses: anabranch_<name>.so, loaded at the first use of a device."),
-      flag("device_deadline", int64_t{600000}, "Milliseconds a thread waits for a device before it raises an error."),
-      in_plans(
-          flag("device_graphs", int64_t{2},
-               "Minimum number of consecutive operators of a device queue that are captured as a graph and launched at "
-               "once; 0: capture nothing.")),
+           "Name of the plug-in that CUDAPlace uses. The file anabranch_<name>.so is loaded at the first use of a "
+           "device."),
+      flag("device_deadline", int64_t{600000},
+           "Milliseconds for which a thread waits for a device before it raises an error."),
+      in_plans(flag("device_graphs", int64_t{2},
+                    "Minimum number of consecutive operators of a device queue that are captured as a graph and "
+                    "launched at once; 0 disables capturing.")),
       in_plans(flag("device_compile", true,
-                    "Compile chains of elementwise operators for the GPU when a plan first runs; false: interpret them "
-                    "from a table.")),
+                    "Compile chains of elementwise operators for the GPU when a plan first runs. If false, a kernel "
+                    "interprets them from a table.")),
       flag("cudnn_deterministic", false, "Use only convolution algorithms that give the same bits in every run."),
       flag("conv_workspace_size_limit", int64_t{512}, "Limit of the workspace of a convolution on GPUs in megabytes."),
       flag("cudnn_exhaustive_search", false,
            "Time all of cuDNN's convolution algorithms at the first use of a shape, and use the fastest."),
       flag("cudnn_batchnorm_spatial_persistent", false,
-           "Allow batch_norm algorithms on GPUs that are faster and overflow earlier."),
-      in_plans(flag("enable_cublas_tensor_op_math", false,
-                    "Allow TF32 for float32 products on GPUs: faster, with operands rounded to 10 bits of mantissa.")),
-      flag("simdevice_devices", int64_t{2}, "Simulated device: number of devices, 1 to 8."),
+           "Allow batch_norm algorithms on GPUs that are faster, but overflow earlier."),
+      in_plans(flag(
+          "enable_cublas_tensor_op_math", false,
+          "Allow TF32 for float32 products on GPUs, which is faster and rounds the operands to 10 bits of mantissa.")),
+      flag("simdevice_devices", int64_t{2}, "Simulated device: number of devices, from 1 to 8."),
       flag("simdevice_bytes", int64_t{1} << 34, "Simulated device: memory of each device in bytes."),
       flag("simdevice_seed", int64_t{0}, "Simulated device: seed of the order in which queues run."),
       flag("simdevice_order", S("random"),
-           "Simulated device: queue that runs next, one of random, earliest, latest and starved."),
+           "Simulated device: rule that selects the queue to run next: random, earliest, latest or starved."),
       flag("simdevice_lanes", int64_t{1},
            "Simulated device: 1 runs each row of a kernel with many lanes, as a GPU does, in an order that the seed "
-           "chooses; 0 with one lane."),
+           "determines; 0 runs it with one lane."),
       flag("simdevice_compiles", int64_t{1},
            "Simulated device: 0 compiles no kernels for chains of operators, as if the driver could not compile them."),
       flag("simdevice_patience_ms", int64_t{10000},
-           "Simulated device: milliseconds one thread waits for work that another thread must put into a queue."),
+           "Simulated device: milliseconds for which a thread waits for work that another thread must put into a "
+           "queue."),
       flag("simdevice_explain_touches", int64_t{1},
-           "Simulated device: 1 prints which device memory the CPU touched before the process ends because of it."),
+           "Simulated device: 1 prints which device memory the CPU touched before this ends the process."),
       flag("enable_parallel_graph", false, "No effect: one plan launches the work of all devices."),
-      in_plans(flag(
-          "sync_nccl_allreduce", false,
-          "Make the launching thread wait for each AllReduce over devices. Events keep the order without it, so the "
-          "default differs from Fluid 1.8.5.")),
+      in_plans(flag("sync_nccl_allreduce", false,
+                    "Make the launching thread wait for each AllReduce over devices. Events keep the order without it, "
+                    "so the default differs from Fluid 1.8.5.")),
       flag("fuse_parameter_memory_size", -1.0,
-           "No effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size."),
+           "No effect: FLAGS_fuse_parameter_groups_size limits the number of gradients in a fused all-reduce instead."),
       in_plans(flag("fuse_parameter_groups_size", int64_t{3},
-                    "Number of gradients in one fused all-reduce; -1: all in one.")),
-      flag("use_mkldnn", false, "No effect: oneDNN serves every operator that it can."),
-      flag("use_ngraph", false, "No effect; accepted for Fluid's scripts: there is no such backend."),
+                    "Number of gradients in one fused all-reduce; -1 fuses all of them.")),
+      flag("use_mkldnn", false, "No effect: oneDNN computes every operator that it supports."),
+      flag("use_ngraph", false, "No effect, because there is no such backend. Fluid's scripts may set it."),
       flag("reader_queue_speed_test_mode", false, "No effect: a reader queue returns each batch once."),
       flag("rpc_deadline", int64_t{180000},
            "Milliseconds after which an unanswered request to a parameter server fails."),
       flag("collective_deadline", int64_t{60000},
-           "Milliseconds a process waits for the other processes in a collective operation."),
-      flag(
-          "collective_shared_memory", true,
-          "Use shared memory for collectives between processes of one machine; false, and between machines: messages."),
+           "Milliseconds for which a process waits for the other processes in a collective operation."),
+      flag("collective_shared_memory", true,
+           "Use shared memory for collectives between processes of one machine. If false, and between machines, "
+           "processes send messages."),
       flag("ps_state_dir", S(""),
-           "Folder in which parameter servers store the state from which they resume; empty: they store nothing."),
+           "Folder in which parameter servers store the state from which they resume. If empty, they store nothing."),
       flag("ps_durability", int64_t{1},
            "Durability of acknowledged updates: 0 = only what the last snapshot holds, 1 = survives a process crash, "
            "2 = also survives a power failure."),
       flag("ps_snapshot_every", int64_t{1000}, "Number of updates of a server between two snapshots."),
       flag("ps_file_lease", int64_t{60000},
-           "Milliseconds until the files of a silent worker return to their queue; at least 100."),
+           "Milliseconds until the files of a silent worker return to their queue; the minimum is 100."),
       flag("rpc_certificates", S(""),
            "Folder with ca.pem, cert.pem and key.pem, which servers and workers use for mutual TLS."),
       flag("rpc_insecure", false,
-           "Allow servers to listen beyond this machine without certificates, on a network that is trusted."),
+           "Allow servers to listen beyond this machine without certificates. Set it only on a trusted network."),
       flag("rpc_message_limit_mb", int64_t{2048},
-           "Size limit of messages to and from parameter servers in megabytes; larger ones are rejected."),
+           "Limit of the size of messages to and from parameter servers in megabytes. Larger messages are rejected."),
       flag("rpc_retry_times", int64_t{3}, "No effect: a request is repeated until FLAGS_rpc_deadline."),
       flag("print_sub_graph_dir", S(""),
-           "No effect; accepted for Fluid's scripts; see BuildStrategy.debug_graphviz_path."),
-      flag("pe_profile_fname", S(""), "No effect; accepted for Fluid's scripts; see fluid.profiler."),
+           "No effect. Fluid's scripts may set it; BuildStrategy.debug_graphviz_path writes graphs."),
+      flag("pe_profile_fname", S(""), "No effect. Fluid's scripts may set it; fluid.profiler writes profiles."),
   };
 }
 
