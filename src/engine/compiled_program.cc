@@ -54,8 +54,10 @@ CompiledProgram::Impl::Exclusive::Exclusive(Impl& impl) : impl_(impl) {
     impl.after_fork();
   // The owner of that program may be waiting for the run that this is part of.
   if (RunGate::inside_run()) {
-    AB_CHECK(impl.in_use.try_lock(), Unavailable,
-             "a program that another thread is running cannot be waited for from inside the run of another one");
+    AB_CHECK(
+        impl.in_use.try_lock(), Unavailable,
+        "another thread is running this program, and code inside a run, such as a py_func, cannot wait for it; compile "
+        "the program again for this thread");
   } else {
     impl.in_use.lock();
   }

@@ -28,7 +28,7 @@ const std::vector<Pass>& pipeline() {
       kFuseUnrolled,
       // convolutions with the ops after them: before images get their layouts
       kFuseConv,
-      // layouts: before convolutions and normalisations absorb later ops
+      // layouts: before convolutions and normalizations fuse later ops
       kBlockedLayout,
       kChannelsLast,
       // fusion

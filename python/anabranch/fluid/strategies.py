@@ -90,7 +90,7 @@ class BuildStrategy(Strategy):
         "bool: has no effect. Fluid fuses relu with a depthwise convolution, on GPUs only. Default False.", inert=True)
     fuse_all_optimizer_ops = Field(
         False, bool,
-        "bool: fuses the updates of one optimizer to a single operation over all parameters. It reads False until it "
+        "bool: fuses the updates of one optimizer into a single operation over all parameters. It reads False until it "
         "is set; until then, the engine fuses them if ``enable_backward_optimizer_op_deps`` is True.",
         automatic=True)
     fuse_all_reduce_ops = Field(
@@ -104,15 +104,15 @@ class BuildStrategy(Strategy):
         False, bool,
         "bool: matrix products of fully connected layers (``mul``), forward and backward, round their operands to "
         "bfloat16 where the processor has instructions for it; sums, gradients, parameters and optimizer state stay "
-        "float32. ``explain()`` shows whether this was done. Not in Fluid. Default False.")
+        "float32. ``explain()`` shows whether this was done. Fluid has no such field. Default False.")
     enable_auto_fusion = Field(
         False, bool, "bool: has no effect. Fluid generates kernels at run time, on GPUs only. Default False.",
         inert=True)
     sync_batch_norm = Field(
         False, bool,
         "bool: in training, ``batch_norm`` uses the mean and variance over the batch of all replicas of this process. "
-        "On devices only, as in Fluid 1.8.5: each batch norm and each of its gradients sums 2 C + 1 float64 numbers "
-        "over the replicas. On the CPU, each replica has its own statistics. Default False.")
+        "As in Fluid 1.8.5, this works on devices only, where each batch norm and each of its gradients sums 2 C + 1 "
+        "float64 numbers over the replicas. On the CPU, each replica has its own statistics. Default False.")
     memory_optimize = Field(
         None, bool,
         "bool or None: has no effect, because temporaries always share memory. Default None.",
@@ -125,8 +125,8 @@ class BuildStrategy(Strategy):
     async_mode = Field(
         False, bool,
         "bool: replicas do not sum their gradients. Each applies its own to the shared parameters, one after "
-        "another, or, as a worker of parameter servers, sends its own. Has no effect on a worker in sync training. "
-        "CPU only. Default False.")
+        "another, or, as a worker of parameter servers, sends its own. It has no effect on a worker in sync training. "
+        "It works on the CPU only. Default False.")
     num_trainers = Field(
         1, int,
         "int: number of processes that train together and sum their gradients. Default 1.", least=1)
@@ -135,8 +135,8 @@ class BuildStrategy(Strategy):
         [], list, "list of str: host:port of every process. Connects the processes if no startup program "
         "does; otherwise it has no effect. Default [].", inert=True)
     nccl_comm_num = Field(
-        1, int, "int: number of communicators of devices, which sums of gradients use in turn. Must be the same in all "
-        "processes. Has no effect on the CPU. Default 1.",
+        1, int, "int: number of communicators of devices, which sums of gradients use in turn. It must be the same in "
+        "all processes, and has no effect on the CPU. Default 1.",
         least=1)
     use_hierarchical_allreduce = Field(
         False, bool,

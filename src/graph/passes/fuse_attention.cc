@@ -1,5 +1,5 @@
 // matmul + elementwise_add of a mask + softmax + dropout + matmul become fused_attention, and their gradients
-// fused_attention_grad, which reads the probabilities and the dropout mask. Then both absorb transposes that move the
+// fused_attention_grad, which reads the probabilities and the dropout mask. Then both fuse transposes that move the
 // heads before the rows. A value that other nodes read, or that is fetched, keeps the ops separate.
 #include <algorithm>
 

@@ -234,7 +234,7 @@ int fuse_bn_act(Graph& graph, const PassContext& context) { return BnAct(graph, 
 }  // namespace
 
 const Pass kFuseBnAct = {.name = "fuse_bn_act",
-                         .what = "batch_norm fuses the relu after it, on devices also the addition between them",
+                         .what = "batch_norm fuses the relu after it and, on devices, the addition between them",
                          .tolerance = "bit-equal",
                          .needs = AB_SWITCH(fuse_bn_act_ops),
                          .in_bodies = true,

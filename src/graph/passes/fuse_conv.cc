@@ -1,5 +1,5 @@
-// A convolution absorbs the ops after it: the sum with a bias, the sum with another image, relu; it becomes
-// conv2d_fusion. If the program never writes the filter, it is packed into the kernels' layout once.
+// Fuses a convolution with the ops after it: the sum with a bias, the sum with another image, relu. The result is
+// a conv2d_fusion. If the program never writes the filter, it is packed into the kernels' layout once.
 #include <algorithm>
 
 #include "graph/edit.h"

@@ -233,7 +233,7 @@ class ElementwiseFuser {
 
 const Pass kFuseElementwise = {
     .name = "fuse_elementwise",
-    .what = "elementwise ops on one shape run tile by tile in the cache, on devices as one launch",
+    .what = "elementwise ops on one shape run tile by tile in the cache, or as one launch on devices",
     .tolerance = "bit-equal",
     .needs = AB_SWITCH(fuse_elewise_add_act_ops),
     .needs_flag = "FLAGS_fuse_elementwise",
