@@ -162,13 +162,13 @@ def test_a_listed_line_that_passes_is_an_error(tmp_path):
     assert expected.unused(["exact", "default"]) == ["default: gone exe"] and expected.unused(["exact"]) == []
 
 
-#: Its gradient is 0 but for rounding: the biases of BERT's keys add one number to all logits of a softmax.
+#: Only rounding makes its gradient differ from 0: the biases of BERT's keys add one number to all logits of a softmax.
 WITHOUT_A_GRADIENT = re.compile(r"model_bert/final_train.npz fc_\d+\.b_0(_moment\d_0)?$")
 
 
-def test_allowed_deviations_are_small_beside_what_training_changed():
-    """A variable may deviate by three times what a moved input changed. A record that confuses this with what training
-    changed would let any result pass."""
+def test_allowed_deviations_are_small_compared_with_what_training_changed():
+    """A variable may deviate by three times what a moved input changed. A record that confuses this with the changes by
+    training would let any result pass."""
     recorded = {}
     for path in glob.glob(os.path.join(GOLDEN, "data", "*", "final_*.npz")):
         with numpy.load(path) as file:
