@@ -92,7 +92,7 @@ def test_what_a_function_keeps_is_its_own():
 
 @pytest.mark.parametrize("function, error", [
     (lambda t: 1 / 0, ZeroDivisionError), (lambda t: None, ValueError), (lambda t: (t, t), ValueError),
-    (lambda t: "text", Exception), (lambda t: {}, Exception),
+    (lambda t: "text", fluid.core.InvalidArgument), (lambda t: {}, fluid.core.InvalidArgument),
 ])
 def test_error_of_a_function_comes_out_and_the_executor_goes_on(function, error):
     x = fluid.data("x", [None, 3], "float32")
