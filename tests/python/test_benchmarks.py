@@ -18,8 +18,8 @@ import instructions  # noqa: E402
 import rivals  # noqa: E402
 
 #: Case of instructions.py -> most instructions that a node that does nothing may take.
-BOUNDS = {"sequential, a chain": 60, "threaded, four chains, one worker": 200,
-          "threaded, four chains, two workers": 200, "threaded, 64 chains, two workers": 200}
+BOUNDS = {"sequential, a chain": 17, "threaded, four chains, one worker": 160,
+          "threaded, four chains, two workers": 160, "threaded, 64 chains, two workers": 160}
 
 
 @pytest.mark.slow
