@@ -122,7 +122,10 @@ def wait(child: int, limit_s: float) -> int:
 
 
 def main() -> int:
-    import anabranch.fluid  # noqa: F401
+    import anabranch.fluid as fluid
+    for package in (fluid, fluid.layers):       # modules are imported at first use: once for all forks
+        for name in package.__all__:
+            getattr(package, name)
     for line in sys.stdin:
         request, began = json.loads(line), time.monotonic()
         sys.stdout.flush()

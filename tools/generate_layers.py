@@ -244,13 +244,17 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
-{sequence}from ..framework import Variable
+{sequence}from ..explained import explain
+from ..framework import Variable
 from . import check
 {one_op}
 __all__ = [
 {names}
 ]
 '''
+
+
+END = "\n\nexplain(globals())\n"
 
 
 def file_of(family: str) -> str:
@@ -262,7 +266,7 @@ def file_of(family: str) -> str:
                           subsequent_indent="    ")
     return HEAD.format(what=what, names=names,
                        sequence="from collections.abc import Sequence\n\n" if "Sequence[" in body else "",
-                       one_op="from .check import one_op\n" if "one_op(" in body else "") + body
+                       one_op="from .check import one_op\n" if "one_op(" in body else "") + body + END
 
 
 def main() -> int:

@@ -145,14 +145,15 @@ def mended(path: str, origins: dict[str, str]) -> str:
     text = open(path).read()
     sources: dict[str, list[str]] = {}
     moved = False
-    for node in ast.parse(text).body:
+    listed = [node for part in ast.parse(text).body if isinstance(part, ast.If) for node in part.body]
+    for node in listed:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
             origin = origins.get(alias.name) if node.level == 1 and not alias.asname else node.module
             moved |= origin != node.module
             if origin:
                 name = alias.name + (" as " + alias.asname if alias.asname else "")
                 sources.setdefault("." * node.level + origin, []).append(name)
-    return room(text.partition("\n")[0], sources) if moved else text
+    return room(text.partition("\n")[0], sources, path) if moved else text
 
 
 def loadable() -> dict[str, str]:
@@ -168,17 +169,24 @@ def layers_init() -> str:
     modules = implementations()
     lines = ['"""The layers: functions that append ops to the default main program and return Variables.', "",
              MARK + '."""']
-    rooms = fluid_rooms({name for names in modules.values() for name in names})
-    # Programs reach these there, too. as: told to type checkers
-    lines += ["from .. import core as core", "from ..framework import Variable as Variable"]
-    lines += ["from . import %s as %s" % (room, room) for room in rooms]
     names = sorted(name for names in modules.values() for name in names)
-    # Of a function and a module of one name (rnn), the package shows what was imported last.
-    rooms_of = {n: os.path.join(LAYERS, n + ".py") for n in names}
-    both = [n for n, path in rooms_of.items() if os.path.exists(path) and is_written(path)]
-    sources = {module: sorted(set(own) - set(both)) for module, own in modules.items()} | {n: [n] for n in both}
-    lines += [imported("." + module, own) for module, own in sorted(sources.items())]
-    return "\n".join(lines) + "\n\n" + all_of(names)
+    rooms = fluid_rooms(set(names))
+    # Programs reach these there, too. as: told to type checkers
+    lines += ["from typing import TYPE_CHECKING as _TYPE_CHECKING", "", "from ... import _on_demand",
+              "from .. import core as core", "from ..framework import Variable as Variable"]
+    now = "  # noqa: F401 - imported now: later, it would replace the function"
+    lines += ["from . import %s as _%s" % (n, n) + now for n in names if is_room(n)]
+    sources = {"." + module: sorted(own) for module, own in modules.items()}
+    typed = ["from . import %s as %s" % (room, room) for room in rooms]
+    typed += [imported(module, own) for module, own in sorted(sources.items())]
+    lines += ["", "if _TYPE_CHECKING:", textwrap.indent("\n".join(typed), "    ")]
+    return "\n".join(lines) + "\n\n" + all_of(names) + given(sources)
+
+
+def is_room(name: str) -> bool:
+    """Whether layers have a written module of this name."""
+    path = os.path.join(LAYERS, name + ".py")
+    return os.path.exists(path) and is_written(path)
 
 
 # ---- modules that only import
@@ -198,7 +206,7 @@ def imported(module: str, names: list[str]) -> str:
         lines += [(others[0], imported(module, others))] if others else []
         return "\n".join(line for _, line in sorted(lines, key=lambda row: import_order(row[0])))
     line = "from %s import %s" % (module, ", ".join(names))
-    if len(line) <= WIDTH + 2:
+    if len(line) <= WIDTH - 2:  # indented
         return line
     return "from %s import (\n%s)" % (module, "".join("    %s,\n" % name for name in names))
 
@@ -235,14 +243,32 @@ def written(module: str, names: dict[str, object]) -> str:
     for name, origin in EXTRAS.get(module, {}).items():  # "as" marks a re-export for type checkers
         sources.setdefault("." + origin, []).append("%s as %s" % (name, name))
     head = '"""Names of Fluid\'s ``%s`` that are available here. %s."""' % (module.replace("paddle.", ""), MARK)
-    return room(head, sources)
+    return room(head, sources, path_of(module))
 
 
-def room(head: str, sources: dict[str, list[str]]) -> str:
-    """The text of a module that only imports."""
+def room(head: str, sources: dict[str, list[str]], path: str) -> str:
+    """The text of a module that only imports, at first use."""
     order = sorted(sources.items(), key=lambda item: (-len(item[0]) + len(item[0].lstrip(".")), item[0]))
     names = sorted(name for group in sources.values() for name in group if " as " not in name)
-    return head + "\n" + "\n".join(imported(s, sorted(n)) for s, n in order) + "\n\n" + all_of(names)
+    typed = textwrap.indent("\n".join(imported(s, sorted(n)) for s, n in order), "    ")
+    up = "." * (1 + os.path.relpath(path, PACKAGE).count(os.sep))
+    lines = [head, "from typing import TYPE_CHECKING as _TYPE_CHECKING", "", "from %s import _on_demand" % up, "",
+             "if _TYPE_CHECKING:", typed, "", all_of(names)]
+    return "\n".join(lines).rstrip("\n") + "\n" + given(dict(order))
+
+
+def given(sources: dict[str, list[str]]) -> str:
+    """The statement that gives a module its names: module -> names."""
+    rows = []
+    for module, names in sources.items():
+        text = " ".join(sorted(name.partition(" as ")[0] for name in names))
+        *parts, last = textwrap.wrap(text, WIDTH - 12)
+        lines = ['"%s "' % part for part in parts] + ['"%s"' % last]
+        row = '    "%s": %s,' % (module, lines[0])
+        if len(lines) > 1 or len(row) > WIDTH + 2:
+            row = '    "%s":\n        %s,' % (module, "\n        ".join(lines))
+        rows.append(row)
+    return "\n_on_demand.give(__name__, {\n%s\n})\n" % "\n".join(rows)
 
 
 # ---- docs/absent.md

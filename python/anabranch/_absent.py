@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
-import importlib.machinery
-import json
 import os
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
@@ -144,6 +142,7 @@ class Table:
     def part(self, name: str) -> dict[str, list[str]]:
         """dict: "modules" or "names" (of modules that are here): a module, as this package calls it -> names."""
         if not self._read:
+            import json  # few programs need the table
             with open(self._path, encoding="utf-8") as file:
                 self._read = json.load(file)
         return self._read[name]
@@ -170,8 +169,9 @@ def give(module: str, names: Sequence[str]) -> Callable[[str], Any]:
     return get
 
 
-class _Loader(importlib.abc.Loader):
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+# Neither is a subclass of a class of importlib.abc, which is slow to import.
+class _Loader:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name, "Of Fluid, and not offered: a use of a name raises NotImplementedError.")
         names = table.part("modules")[spec.name]
         module.__getattr__ = give(spec.name, names)  # type: ignore[method-assign]
@@ -182,7 +182,7 @@ class _Loader(importlib.abc.Loader):
         """Does nothing, because the module is complete."""
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds the modules that this package does not have.
 
     Attributes:
@@ -191,11 +191,11 @@ class Finder(importlib.abc.MetaPathFinder):
 
     beginnings: tuple[str, ...] = ("anabranch.fluid.dygraph", "anabranch.fluid.contrib.slim")
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(self.beginnings) or fullname not in table.part("modules"):
             return None
         inside = any(name.startswith(fullname + ".") for name in table.part("modules"))
-        return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=inside)
+        return ModuleSpec(fullname, _Loader(), is_package=inside)  # type: ignore[arg-type]
 
 
 finder = Finder()

@@ -5,7 +5,6 @@ import functools
 import importlib
 import json
 import os
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +36,8 @@ def add(module: ModuleType) -> None:
     names = table().get(module.__name__)
     if not names or getattr(module, "_gives_imported", False):
         return
+    own = frozenset(dir(module))  # also those that it imports at first use
+    names = {name: origin for name, origin in names.items() if name not in own}
     others = module.__dict__.get("__getattr__")
 
     def get(name: str) -> Any:
@@ -49,10 +50,3 @@ def add(module: ModuleType) -> None:
         raise AttributeError("module %r has no attribute %r" % (module.__name__, name))
     module.__getattr__ = get  # type: ignore[method-assign]
     module._gives_imported = True  # type: ignore[attr-defined]
-
-
-def install() -> None:
-    """Adds the names to the modules that have been imported, in this process."""
-    for name in table():
-        if name in sys.modules:
-            add(sys.modules[name])

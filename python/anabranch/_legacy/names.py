@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -56,6 +57,38 @@ def give_absent(module: ModuleType) -> None:
     module._gives_absent = True  # type: ignore[attr-defined]
 
 
+def complete(module: ModuleType) -> None:
+    """Adds the names that scripts import from a module of this package and that it lacks."""
+    give_absent(module)
+    imported.add(module)
+
+
+class _Completing(importlib.machinery.SourceFileLoader):
+    """Loads a module of this package, and completes it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        complete(module)
+
+
+class OwnFinder(importlib.abc.MetaPathFinder):
+    """Finds modules of this package that are imported from now on and whose names are not complete."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(_NEW + ".") or fullname not in _incomplete():
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
+            return spec
+        spec.loader = _Completing(fullname, spec.origin or "")
+        return spec
+
+
+@functools.lru_cache(maxsize=1)
+def _incomplete() -> frozenset[str]:
+    return frozenset(_absent.table.part("names")) | frozenset(imported.table())
+
+
 class _Alias(importlib.abc.Loader):
     """Loads a module of this package under another name: it is the same object."""
 
@@ -65,9 +98,18 @@ class _Alias(importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import system has put its own there
-        give_absent(module)
-        imported.add(module)
+        old, module.__spec__ = module.__spec__, self._spec  # the import system has put its own there
+        complete(module)
+        _keep_functions(module, old.name if old else "")
+
+
+def _keep_functions(module: ModuleType, old: str) -> None:
+    """Registers the modules that have the name of a function of their package, such as ``fluid.layers.rnn``: the import
+    system would replace the function with the module that it loads."""
+    start = module.__name__ + "."
+    for name in [name for name in sys.modules if name.startswith(start) and "." not in name[len(start):]]:
+        if vars(module).get(name[len(start):]) is not sys.modules[name]:
+            sys.modules.setdefault("%s.%s" % (old, name[len(start):]), sys.modules[name])
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -132,13 +174,12 @@ def install() -> None:
         raise NotAllowed("anabranch.legacy must be imported before paddle; it is %s"
                          % getattr(sys.modules[OLD], "__file__", "there"))
     importlib.import_module(_NEW + ".fluid")
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path[:0] = [Finder(), OwnFinder()]
     _absent.finder.beginnings = (_NEW + ".",)
-    for name in _absent.table.part("names"):
-        if name in sys.modules:
-            give_absent(sys.modules[name])
+    for name in _incomplete() & set(sys.modules):
+        complete(sys.modules[name])
     _top()
     gpu.take_cpu()
-    for part in (imported, today, loading, python2_names, standard_library, libraries, six_names):
+    for part in (today, loading, python2_names, standard_library, libraries, six_names):
         part.install()
     atexit.register(_list_reached)

@@ -12,48 +12,12 @@
 >>> exe.run(main, feed={"x": numpy.ones((8, 4), "float32")}, fetch_list=[loss])[0].shape
 (1,)
 """
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .. import _on_demand
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
-from .._on_demand import modules as _modules
-from . import (
-    average,
-    backward,
-    clip,
-    communicator,
-    compiler,
-    contrib,
-    data_feeder,
-    dataset,
-    debugger,
-    evaluator,
-    executor,
-    explained,
-    incubate,
-    initializer,
-    io,
-    layer_helper,
-    layers,
-    lod_tensor,
-    log_helper,
-    metrics,
-    net_drawer,
-    nets,
-    optimizer,
-    parallel_executor,
-    param_attr,
-    profiler,
-    reader,
-    regularizer,
-    transpiler,
-)
-from . import trainer_factory as trainer_factory
-from .backward import append_backward, gradients
-from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, Tensor, _Scope
-from .data import data
-from .data_feed_desc import DataFeedDesc
-from .data_feeder import DataFeeder
-from .dataset import DatasetFactory, InMemoryDataset, QueueDataset
-from .executor import Executor, global_scope, scope_guard
+from .data import data  # imported now: later, its module would replace it
 from .framework import (
     ComplexVariable,
     Program,
@@ -73,23 +37,62 @@ from .framework import (
     require_version,
     set_flags,
 )
-from .growable_table import GrowableTable
-from .incubate import data_generator
-from .input import embedding, one_hot
-from .io import load, load_program_state, save, set_program_state
-from .legacy import (
-    disable_dygraph,
-    disable_imperative,
-    enable_dygraph,
-    enable_imperative,
-    memory_optimize,
-    release_memory,
-)
-from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
-from .memory import memory_report
-from .parallel_executor import ParallelExecutor
-from .param_attr import ParamAttr, WeightNormParamAttr
-from .transpiler import DistributeTranspiler, DistributeTranspilerConfig
+
+if _TYPE_CHECKING:
+    from . import (
+        average,
+        backward,
+        clip,
+        communicator,
+        compiler,
+        contrib,
+        data_feeder,
+        dataset,
+        debugger,
+        evaluator,
+        executor,
+        incubate,
+        initializer,
+        io,
+        layer_helper,
+        layers,
+        lod_tensor,
+        log_helper,
+        metrics,
+        net_drawer,
+        nets,
+        optimizer,
+        parallel_executor,
+        param_attr,
+        profiler,
+        reader,
+        regularizer,
+        transpiler,
+    )
+    from . import trainer_factory as trainer_factory
+    from .backward import append_backward, gradients
+    from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+    from .data_feed_desc import DataFeedDesc
+    from .data_feeder import DataFeeder
+    from .dataset import DatasetFactory, InMemoryDataset, QueueDataset
+    from .executor import Executor, global_scope, scope_guard
+    from .growable_table import GrowableTable
+    from .incubate import data_generator
+    from .input import embedding, one_hot
+    from .io import load, load_program_state, save, set_program_state
+    from .legacy import (
+        disable_dygraph,
+        disable_imperative,
+        enable_dygraph,
+        enable_imperative,
+        memory_optimize,
+        release_memory,
+    )
+    from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+    from .memory import memory_report
+    from .parallel_executor import ParallelExecutor
+    from .param_attr import ParamAttr, WeightNormParamAttr
+    from .transpiler import DistributeTranspiler, DistributeTranspilerConfig
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable",
@@ -110,11 +113,21 @@ __all__ = [
     "unique_name",
 ]
 
-__getattr__ = _modules(__name__, "annotations", "default_scope_funcs", "dygraph", "install_check", "layer_helper_base",
-                       "op", "proto", "wrapped_decorator")
-
-for _name in ("layers", "nets", "optimizer", "initializer", "regularizer", "clip", "io", "metrics"):
-    globals()[_name].__dict__.setdefault("__getattr__", _modules(__name__ + "." + _name))
-
-explained.explain({layers.__name__: vars(layers)["__all__"], nets.__name__: vars(nets)["__all__"],
-                   __name__: ["data", "embedding", "gradients", "one_hot"]})
+_on_demand.give(__name__, {
+    ".backward": "append_backward gradients",
+    ".compiler": "BuildStrategy CompiledProgram ExecutionStrategy",
+    ".data_feed_desc": "DataFeedDesc",
+    ".data_feeder": "DataFeeder",
+    ".dataset": "DatasetFactory InMemoryDataset QueueDataset",
+    ".executor": "Executor global_scope scope_guard",
+    ".growable_table": "GrowableTable",
+    ".incubate": "data_generator",
+    ".input": "embedding one_hot",
+    ".io": "load load_program_state save set_program_state",
+    ".legacy": "disable_dygraph disable_imperative enable_dygraph enable_imperative memory_optimize release_memory",
+    ".lod_tensor": "create_lod_tensor create_random_int_lodtensor",
+    ".memory": "memory_report",
+    ".parallel_executor": "ParallelExecutor",
+    ".param_attr": "ParamAttr WeightNormParamAttr",
+    ".transpiler": "DistributeTranspiler DistributeTranspilerConfig",
+})

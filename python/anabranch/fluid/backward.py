@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from . import user_warnings
 from .errors import InvalidType, InvalidValue, Violated, also
+from .explained import explain
 from .framework import Variable
 from .framework.variable import var_names
 
@@ -241,3 +242,6 @@ def _variables(what, given):
         if not isinstance(item, Variable):
             raise InvalidType("gradients: %s must be Variables, got %s" % (what, type(item).__name__))
     return given
+
+
+explain(globals(), ["gradients"])

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import _on_demand
 from . import framework, layers
 from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
@@ -349,3 +350,5 @@ def _correct_role_vars(before, after):
         pair = op.attr("op_role_var") if op.has_attr("op_role_var") else []
         if len(pair) == 2 and pair[0] in renamed:
             op._set_attr("op_role_var", [pair[0], renamed[pair[0]]])
+
+_on_demand.give(__name__, {})

@@ -5,7 +5,6 @@ import weakref
 from typing import Any
 
 from .. import _cluster, _core
-from ..drawing import draw_new, parse_dot, write_picture
 from . import memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
 from .fetching import check_numpy, fetch_names
@@ -228,6 +227,7 @@ class CompiledProgram:
         result = self._engine.run(self._feeds(feed), names, bool(return_numpy),
                                   bool(return_merged) or not self._is_data_parallel)
         if self._build_strategy.debug_graphviz_path:
+            from ..drawing import draw_new  # few programs draw
             draw_new(self._build_strategy.debug_graphviz_path)
         if return_numpy:
             check_numpy(result, names)
@@ -272,6 +272,7 @@ class CompiledProgram:
         dot = self._engine.graph_dot() if self._engine is not None else ""
         if not dot:
             raise NotAllowed("CompiledProgram.draw: there is no graph yet: run the program first")
+        from ..drawing import parse_dot, write_picture
         graph = parse_dot(dot)
         write_picture(graph if variables else graph.boxes(), path)
 

@@ -190,6 +190,8 @@ def _refused(name: str) -> NoReturn:
 
 def __getattr__(name: str) -> Any:
     """Names of :mod:`.inference`, which imports the start of this module, and names that are not supported."""
+    if name.startswith("__"):  # those that the import system looks for
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from . import inference
     if name in inference.__all__:
         return getattr(inference, name)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .explained import explain
 from .framework import VarType, default_main_program
 from .reading.data_feeder import check_dtype, check_type
 
@@ -43,3 +44,6 @@ def data(name: str, shape: Shape, dtype: DType = "float32", lod_level: int = 0) 
     return default_main_program().global_block().create_var(
         name=name, shape=[-1 if extent is None else extent for extent in shape], dtype=dtype, type=VarType.LOD_TENSOR,
         stop_gradient=True, lod_level=lod_level, is_data=True, need_check_feed=True)
+
+
+explain(globals())

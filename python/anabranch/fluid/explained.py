@@ -10,10 +10,9 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import sys
-import sysconfig
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Callable, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -37,22 +36,20 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Layers that copy an array: one without axes is not a number there.
 _OF_ARRAYS = frozenset({"assign", "diag_embed"})
 # Code that is neither ours nor the caller's.
-_LIBRARIES = (os.path.dirname(np.__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep, "<")
+_LIBRARIES = (os.path.dirname(np.__file__) + os.sep, os.path.dirname(os.__file__) + os.sep, "<")
 
 
-def explain(modules: dict[str, list[str]]) -> None:
-    """Replaces the functions that ``modules`` (name -> names in it) lists by wrapped layers, in every module of this
-    package that contains them."""
-    explained = {}
-    for module, names in modules.items():
-        for name in names:
-            function = getattr(sys.modules[module], name)
-            if inspect.isfunction(function):
-                explained[function] = _explained(function)
-    for holder in [m for n, m in sys.modules.items() if n.startswith(__package__)]:
-        for name, value in list(vars(holder).items()):
-            if inspect.isfunction(value) and value in explained:
-                setattr(holder, name, explained[value])
+def explain(module: dict[str, Any], names: Sequence[str] | None = None) -> None:
+    """Replaces functions of a module by wrapped layers. The module calls it as its last statement, so that every
+    importer gets the wrapped ones.
+
+    Args:
+        module (dict): ``globals()`` of the module.
+        names (list of str, optional): names of the functions. Default: the functions of ``__all__``.
+    """
+    for name in module["__all__"] if names is None else names:
+        if inspect.isfunction(module[name]):
+            module[name] = _explained(module[name])
 
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:

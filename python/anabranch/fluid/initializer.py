@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from .. import _on_demand
 from . import unique_name
 from .described import Described
 from .errors import InvalidValue, Violated
@@ -393,3 +394,5 @@ TruncatedNormal = TruncatedNormalInitializer
 Xavier = XavierInitializer
 MSRA = MSRAInitializer
 Bilinear = BilinearInitializer
+
+_on_demand.give(__name__, {})

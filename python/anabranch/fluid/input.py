@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .explained import explain
 from .layers import check
 from .layers.tables import append_one_hot, lookup
 
@@ -64,3 +65,6 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
     """
     check.variable(input, "input", "one_hot", check.INTS)
     return append_one_hot("one_hot_v2", input, depth, allow_out_of_range)
+
+
+explain(globals())

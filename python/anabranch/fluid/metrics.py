@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from .. import _on_demand
 from .described import Described
 from .detection_metric import DetectionMAP
 from .errors import InvalidValue
@@ -390,3 +391,5 @@ class Auc(MetricBase):
             return 0.0
         area = numpy.sum(self.trapezoid_area(negatives[:-1], negatives[1:], positives[:-1], positives[1:]))
         return float(area / positives[-1] / negatives[-1])
+
+_on_demand.give(__name__, {})

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import _on_demand
 from . import layers
 from .errors import InvalidType, InvalidValue, Violated
+from .explained import explain
 from .layers import check
 
 if TYPE_CHECKING:
@@ -240,3 +242,7 @@ def _join_heads(x, heads):
         return x
     back = layers.transpose(x, perm=[0, 2, 1, 3])
     return layers.reshape(x=back, shape=list(back.shape[:2]) + [back.shape[2] * back.shape[3]])
+
+
+explain(globals())
+_on_demand.give(__name__, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _on_demand
 from . import framework
 from .described import Described
 from .errors import NotOffered, Violated
@@ -133,3 +134,5 @@ def _decayed(param, grad, regularization):
 
 L1Decay = L1DecayRegularizer
 L2Decay = L2DecayRegularizer
+
+_on_demand.give(__name__, {})

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from ...drawing import program_graph, write_picture
 from ..errors import InvalidType, InvalidValue, Violated, also
 from . import context, pruning
 from .block import Block
@@ -295,6 +294,7 @@ class Program:
             >>> y = fluid.layers.fc(x, 2, act="relu")
             >>> fluid.default_main_program().draw("program.svg")
         """
+        from ...drawing import program_graph, write_picture  # few programs draw
         write_picture(program_graph(self.block(block), variables, highlights), path)
 
     def __str__(self) -> str:

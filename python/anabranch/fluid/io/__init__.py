@@ -1,4 +1,5 @@
 """Files and readers: the names of ``fluid.io``."""
+from ... import _on_demand
 from ..reading.decorators import (
     ComposeNotAligned,
     Fake,
@@ -44,3 +45,5 @@ __all__ = [
     "map_readers", "multiprocess_reader", "save", "save_inference_model", "save_params", "save_persistables",
     "save_vars", "set_program_state", "shuffle", "xmap_readers",
 ]
+
+_on_demand.give(__name__, {})

@@ -4,6 +4,7 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -515,3 +516,6 @@ def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
     """
     check.operand(x, "x", "thresholded_relu")
     return one_op("thresholded_relu", {"X": x}, {"threshold": threshold})
+
+
+explain(globals())

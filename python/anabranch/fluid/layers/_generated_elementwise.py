@@ -4,6 +4,7 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -562,3 +563,6 @@ def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> 
     check.variable(x, "x", "expand_as")
     check.variable(target_tensor, "target_tensor", "expand_as")
     return one_op("expand_as", {"X": x, "target_tensor": target_tensor}, name=name)
+
+
+explain(globals())

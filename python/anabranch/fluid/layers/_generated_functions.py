@@ -4,6 +4,7 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -403,3 +404,6 @@ def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> 
     """
     check.operand(x, "x", "log1p")
     return one_op("log1p", {"X": x}, to=out, name=name)
+
+
+explain(globals())

@@ -4,6 +4,7 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -147,3 +148,6 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
     """
     check.operand(x, "x", "temporal_shift")
     return one_op("temporal_shift", {"X": x}, {"seg_num": seg_num, "shift_ratio": shift_ratio}, name=name)
+
+
+explain(globals())

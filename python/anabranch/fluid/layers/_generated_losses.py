@@ -4,6 +4,7 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -160,3 +161,6 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
     check.operand(input, "input", "bpr_loss")
     check.variable(label, "label", "bpr_loss", ("int64",))
     return one_op("bpr_loss", {"X": input, "Label": label}, name=name, out="Y")
+
+
+explain(globals())

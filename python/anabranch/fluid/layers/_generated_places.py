@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -293,3 +294,6 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
     """
     check.operand(input, "input", "hash")
     return one_op("hash", {"X": input}, {"mod_by": hash_size, "num_hash": num_hash}, name=name, stop_gradient=True)
+
+
+explain(globals())

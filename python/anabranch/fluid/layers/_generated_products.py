@@ -4,6 +4,7 @@ Written by tools/generate_layers.py from the schemas of the operators.
 """
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -126,3 +127,6 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
     check.operand(x, "x", "kron")
     check.operand(y, "y", "kron")
     return one_op("kron", {"X": x, "Y": y}, to=out, name=name)
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -338,3 +339,6 @@ def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         (1, 4, 1)
     """
     return check.reduced('reduce_any', input, dim, keep_dim, name)
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from .check import one_op
@@ -274,3 +275,6 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
     """
     check.operand(input, "input", "add_position_encoding")
     return one_op("add_position_encoding", {"X": input}, {"alpha": alpha, "beta": beta}, name=name)
+
+
+explain(globals())

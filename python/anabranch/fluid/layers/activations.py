@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ..errors import Violated
+from ..explained import explain
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from . import check
@@ -150,3 +151,6 @@ def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> 
     check.operand(x, "x", "maxout")
     check.one_of(axis, "axis", "maxout", (1, -1, 3))
     return one_op("maxout", {"X": x}, {"groups": groups, "axis": 3 if axis == -1 else axis}, name=name)
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 from .search import topk
@@ -151,3 +152,6 @@ def _without(helper, sequences, tokens):
     helper.append_op(type="sequence_erase", inputs={"X": [sequences]}, outputs={"Out": [out]},
                      attrs={"tokens": list(tokens)})
     return out
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidType
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import VarType, convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
@@ -164,3 +165,6 @@ def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = No
     helper.append_op(type="tensor_array_to_tensor", inputs={"X": input}, outputs={"Out": [out], "OutIndex": [index]},
                      attrs={"axis": axis, "use_stack": use_stack})
     return out, index
+
+
+explain(globals())

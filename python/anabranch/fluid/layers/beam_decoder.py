@@ -8,6 +8,7 @@ import numpy as np
 
 from ..described import Described
 from ..errors import InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from ._generated_elementwise import (
@@ -231,3 +232,6 @@ class BeamSearchDecoder(Decoder, Described):
             (tokens, states): the tokens [steps, batch, beam], int64, and ``final_states``.
         """
         return gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states
+
+
+explain(globals())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -109,3 +110,6 @@ def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: 
                      outputs={"SentenceIds": found, "SentenceScores": found_scores},
                      attrs={"beam_size": beam_size, "end_id": end_id})
     return found, found_scores
+
+
+explain(globals())

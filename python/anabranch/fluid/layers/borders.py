@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import Violated
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -83,3 +84,6 @@ def pad2d(input: Variable, paddings: Sequence[Any] | Variable = [0, 0, 0, 0], mo
     else:
         attrs["paddings"] = list(paddings)
     return one_op("pad2d", inputs, attrs, name=name)
+
+
+explain(globals())

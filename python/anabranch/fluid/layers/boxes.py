@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 from .check import one_op
 
@@ -187,3 +188,6 @@ def yolo_box(x: Variable, img_size: Variable, anchors: Sequence[int], class_num:
     boxes, scores = check.several("yolo_box", {"X": x, "ImgSize": img_size}, attrs,
                                   {"Boxes": x.dtype, "Scores": x.dtype}, name=name)
     return boxes, scores
+
+
+explain(globals())

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..described import Described
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
@@ -284,3 +285,6 @@ def switch_case(branch_index: Variable, branch_fns: dict[str, Any] | Sequence[An
         hit = equal(branch_index, fill_constant(shape=[1], dtype="int64", value=index))
         chosen = partial(cond, pred=hit, true_fn=fn, false_fn=chosen)
     return chosen()
+
+
+explain(globals())

@@ -10,6 +10,7 @@ import numpy
 
 from ... import _core
 from ..errors import InvalidType, InvalidValue, NotFound
+from ..explained import explain
 from ..framework import Variable
 from ..framework.variable import var_names
 from ..layer_helper import LayerHelper
@@ -177,3 +178,6 @@ def Print(input: Variable, first_n: int = -1, message: str | None = None, summar
                             "print_tensor_shape": print_tensor_shape, "print_tensor_lod": print_tensor_lod,
                             "print_phase": print_phase.upper()})
     return output
+
+
+explain(globals())

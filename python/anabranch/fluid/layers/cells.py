@@ -8,6 +8,7 @@ from typing import Any
 from .. import unique_name
 from ..described import Described
 from ..errors import InvalidType, NotOffered
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
@@ -322,3 +323,6 @@ def rnn(cell: RNNCell, inputs: Any, initial_states: Any = None, sequence_length:
     if not time_major:
         outputs = mapped(_turned, outputs)
     return outputs, last
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -146,3 +147,6 @@ def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_ty
         {"num_chunk_types": num_chunk_types, "chunk_scheme": chunk_scheme,
          "excluded_chunk_types": list(excluded_chunk_types or [])},
         dict([(slot, "float32") for slot in floats] + [(slot, "int64") for slot in counts]))
+
+
+explain(globals())

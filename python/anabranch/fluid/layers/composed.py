@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..framework import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
@@ -213,3 +214,6 @@ def addcmul(input: Variable, tensor1: Variable, tensor2: Variable, value: float 
         check.variable(variable, argument, "addcmul", WIDE_NUMBERS)
     result = elementwise_add(input, elementwise_mul(tensor1, tensor2) * value)
     return result if out is None else assign(result, out)
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..initializer import Normal
 from ..layer_helper import LayerHelper
 from . import check, windows
@@ -133,3 +134,6 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
     """
     return _convolution("conv3d", 3, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
                         bias_attr, use_cudnn, act, name, data_format)
+
+
+explain(globals())

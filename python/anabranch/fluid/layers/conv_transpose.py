@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check, windows
 
@@ -145,3 +146,6 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
     """
     return _transposed("conv3d_transpose", 3, input, num_filters, output_size, filter_size, padding, stride, dilation,
                        groups, param_attr, bias_attr, use_cudnn, act, name, data_format)
+
+
+explain(globals())

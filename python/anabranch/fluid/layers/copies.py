@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..framework import Variable, convert_np_dtype_to_dtype_
 from . import check
 from .check import one_op
@@ -115,3 +116,6 @@ def sums(input: Variable | Sequence[Any], out: Variable | None = None) -> Variab
     """
     terms = check.operands(input, "input", "sums", "sum")
     return one_op("sum", {"X": terms}, {"use_mkldnn": False}, to=out)
+
+
+explain(globals())

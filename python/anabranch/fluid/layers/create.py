@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .. import unique_name
+from ..explained import explain
 from ..framework import convert_np_dtype_to_dtype_
 from ..initializer import Constant, Initializer
 from ..layer_helper import LayerHelper
@@ -136,3 +137,6 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
                                                        outputs={"Out": [counter]}, attrs={"step": float(step)})
         counter.stop_gradient = True
     return counter
+
+
+explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -145,3 +146,6 @@ def affine_grid(theta: Variable, out_shape: Sequence[int] | Variable, name: str 
     if not isinstance(out_shape, (list, tuple)):
         raise InvalidValue("affine_grid: out_shape must be a list, a tuple or a Variable, got %r" % (out_shape,))
     return one_op("affine_grid", {"Theta": theta}, {"output_shape": list(out_shape)}, out="Output")
+
+
+explain(globals())

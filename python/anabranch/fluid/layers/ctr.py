@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Unsupported
+from ..explained import explain
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
@@ -159,3 +160,6 @@ def _pull_box_sparse(input: Any, size: int, dtype: DType = "float32") -> Any:
     """Raises NotImplementedError: use ``embedding``, with ``GrowableTable`` for ids without a limit."""
     raise Unsupported("_pull_box_sparse is not supported, because BoxPS is not a part of this package: use "
                       "fluid.embedding with param_attr=fluid.GrowableTable(...)")
+
+
+explain(globals())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..described import Described
 from ..errors import NotOffered
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import dtype_name
 from . import check
@@ -330,3 +331,6 @@ class BasicDecoder(Decoder, Described):
         finished, inputs, states = self.helper.next_inputs(time=time, outputs=outputs, states=states,
                                                            sample_ids=tokens)
         return self.OutputWrapper(outputs, tokens), states, inputs, finished
+
+
+explain(globals())

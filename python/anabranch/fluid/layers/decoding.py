@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InvalidType, NotOffered
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import dtype_name
 from ._generated_elementwise import (
@@ -227,3 +228,6 @@ def dynamic_decode(decoder: Decoder, inits: Any = None, max_step_num: int | None
     if not output_time_major:
         outputs = mapped(_batch_first, outputs)
     return (outputs, states, loop.lengths) if return_length else (outputs, states)
+
+
+explain(globals())

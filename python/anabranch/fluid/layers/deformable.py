@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..initializer import Normal
 from ..layer_helper import LayerHelper
 from . import check
@@ -151,3 +152,6 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
     out, _ = check.several(op, {"Input": input, "ROIs": rois, "Trans": trans}, attrs,
                            {"Output": input.dtype, "TopCount": "int32"}, name=name)
     return out
+
+
+explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -178,3 +179,6 @@ def label_smooth(label: Variable, prior_dist: Variable | None = None, epsilon: f
         inputs["PriorDist"] = prior_dist
     helper.append_op(type="label_smooth", inputs=inputs, outputs={"Out": out}, attrs={"epsilon": float(epsilon)})
     return out
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy
 
 from ..errors import InvalidType, InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -230,3 +231,6 @@ def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float 
     check.is_bool(equal_nan, "equal_nan", "allclose", InvalidType)
     return one_op("allclose", {"Input": input, "Other": other}, {"rtol": rtol, "atol": atol, "equal_nan": equal_nan},
                   dtype="bool", name=name)
+
+
+explain(globals())

@@ -8,6 +8,7 @@ import numpy
 
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotOffered
+from ..explained import explain
 from ..framework import Variable
 from . import check
 from ._generated_elementwise import elementwise_add, elementwise_div, elementwise_mul, elementwise_sub, less_than
@@ -294,3 +295,6 @@ class MultivariateNormalDiag(_Distribution):
         ratio = elementwise_div(mine, theirs)
         rest = elementwise_sub(reduce_sum(ratio), log(reduce_prod(ratio))) - float(self._size)
         return elementwise_add(distance, rest) * 0.5
+
+
+explain(globals())

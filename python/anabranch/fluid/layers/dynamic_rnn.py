@@ -8,6 +8,7 @@ from typing import Any
 from .. import unique_name
 from ..described import Described
 from ..errors import InvalidValue, NotAllowed
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import VarType, convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
@@ -265,3 +266,6 @@ class DynamicRNN(Described):
         if not self.outputs:
             raise InvalidValue("DynamicRNN: the block must have an output")
         return self.outputs[0] if len(self.outputs) == 1 else self.outputs
+
+
+explain(globals())

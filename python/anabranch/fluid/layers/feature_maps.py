@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 
 if TYPE_CHECKING:
@@ -36,3 +37,6 @@ def fsp_matrix(x: Variable, y: Variable) -> Variable:
     check.operand(x, "x", "fsp_matrix", "fsp")
     check.operand(y, "y", "fsp_matrix", "fsp")
     return check.one_op("fsp", {"X": x, "Y": y}, layer="fsp_matrix")
+
+
+explain(globals())

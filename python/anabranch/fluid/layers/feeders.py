@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..framework import default_main_program, default_startup_program
 from ..framework.dtype import VarType, as_dtype
 from ..layer_helper import LayerHelper
@@ -228,3 +229,6 @@ def double_buffer(reader: Variable, place: Place | None = None, name: str | None
         if key not in ("block", "desc", "op"):
             buffered.__dict__[key] = value
     return buffered
+
+
+explain(globals())

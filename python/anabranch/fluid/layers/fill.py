@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ..errors import InvalidType
+from ..explained import explain
 from ..framework import Variable, convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
@@ -307,3 +308,6 @@ def diag(diagonal: Any) -> Variable:
     out = one_op("diag", {"Diagonal": [diagonal]})
     out.stop_gradient = True
     return out
+
+
+explain(globals())

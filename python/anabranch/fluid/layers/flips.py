@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -102,3 +103,6 @@ def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variabl
     outs = [helper.create_variable_for_type_inference(v.dtype) for v in input]
     helper.append_op(type="meshgrid", inputs={"X": input}, outputs={"Out": outs})
     return outs
+
+
+explain(globals())

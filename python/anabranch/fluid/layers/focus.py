@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import unique_name
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -96,3 +97,6 @@ def seed_state(helper: LayerHelper, seed: int | Variable | None, attrs: dict[str
     attrs["startup_seed"] = seed or 0
     return helper.create_variable(name=unique_name.generate(helper.layer_type + "_seed"), dtype="int64",
                                   shape=list(shape) or None, persistable=True)
+
+
+explain(globals())

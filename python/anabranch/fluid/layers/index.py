@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from . import check
 from .check import INTS, one_op
 from .fill import zeros
@@ -150,3 +151,6 @@ def multiplex(inputs: Sequence[Any], index: Variable) -> Variable:
     check.variables(inputs, "inputs", "multiplex", check.WIDE_NUMBERS)
     check.variable(index, "index", "multiplex", check.INTS)
     return one_op("multiplex", {"X": inputs, "Ids": index})
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
 from . import check
@@ -47,3 +48,6 @@ def data(name: str, shape: Sequence[int | None], append_batch_size: bool = True,
         extents = [-1] + extents
     return helper.create_global_variable(name=helper.name, shape=extents, dtype=dtype, type=type,
                                          stop_gradient=stop_gradient, lod_level=lod_level, is_data=True)
+
+
+explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidValue, Violated, also
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -172,3 +173,6 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     outs = [helper.create_variable_for_type_inference(x.dtype) for _ in range(num)]
     helper.append_op(type="unstack", inputs={"X": [x]}, outputs={"Y": outs}, attrs={"axis": axis, "num": num})
     return outs
+
+
+explain(globals())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..framework import Variable, default_main_program
 from . import check
 from ._generated_elementwise import elementwise_min
@@ -275,3 +276,6 @@ def linear_lr_warmup(learning_rate: float | int | Variable, warmup_steps: int, s
                 learning_rate = fill_constant(shape=[1], dtype=dtype, value=float(learning_rate))
             assign(learning_rate, rate)
     return rate
+
+
+explain(globals())

@@ -1,6 +1,7 @@
 """An operator that loads variables from files."""
 from __future__ import annotations
 
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -41,3 +42,6 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
     if load_as_fp16 is not None:
         attrs["load_as_fp16"] = load_as_fp16
     LayerHelper("load").append_op(type="load", inputs={}, outputs={"Out": [out]}, attrs=attrs)
+
+
+explain(globals())

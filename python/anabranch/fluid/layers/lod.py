@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
@@ -175,3 +176,6 @@ def lod_append(x: Variable, level: Sequence[Any] | Variable) -> Variable:
     if not isinstance(level, (list, tuple)):
         raise InvalidValue("lod_append: level must be a list, a tuple or a Variable, got %s" % type(level).__name__)
     return one_op("lod_reset", {"X": x}, {"append": True, "target_lod": level}, layer="lod_append")
+
+
+explain(globals())

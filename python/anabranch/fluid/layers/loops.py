@@ -6,6 +6,7 @@ from typing import Any
 
 from ..described import Described
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
@@ -138,3 +139,6 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         _carry_over(made, loop_vars)
         assign(still_going_on, going_on)
     return loop_vars
+
+
+explain(globals())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 from ._generated_reductions import softmax
 from .boxes import box_coder
@@ -183,3 +184,6 @@ def detection_output(loc: Variable, scores: Variable, prior_box: Variable, prior
     made = check.several("multiclass_nms2" if return_index else "multiclass_nms", {"BBoxes": boxes, "Scores": likely},
                          attrs, outs, layer="detection_output", stop_gradient=True)
     return (made[0], made[1]) if return_index else made[0]
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 from .check import FLOATS, one_op
@@ -284,3 +285,6 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     helper.append_op(type="cos_sim", inputs={"X": [X], "Y": [Y]},
                      outputs={"Out": [out], "XNorm": [x_norm], "YNorm": [y_norm]})
     return out
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import unique_name
+from ..explained import explain
 from ..framework.dtype import VarType
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
@@ -121,3 +122,6 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
                      outputs={"OutMeanIou": mean, "OutWrong": wrong, "OutCorrect": correct},
                      attrs={"num_classes": num_classes})
     return mean, wrong, correct
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
@@ -367,3 +368,6 @@ def affine_channel(x: Variable, scale: Variable | None = None, bias: Variable | 
         check.of_type(value, argument, "affine_channel", (Variable, type(None)))
     inputs = {slot: value for slot, value in (("X", x), ("Scale", scale), ("Bias", bias)) if value is not None}
     return one_op("affine_channel", inputs, {"data_layout": data_layout}, name=name, act=act)
+
+
+explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check, windows
 
@@ -193,3 +194,6 @@ def _adaptive(layer, axes, input, pool_size, pool_type, require_index, name):
         attrs["pooling_type"] = pool_type
     helper.append_op(type=op, inputs={"X": input}, outputs=outputs, attrs=attrs)
     return (out, mask) if require_index else out
+
+
+explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
+from ..explained import explain
 from . import check
 
 if TYPE_CHECKING:
@@ -188,3 +189,6 @@ def anchor_generator(input: Variable, anchor_sizes: float | Sequence[float] | No
     outs: dict[str, DType] = {"Anchors": input.dtype, "Variances": input.dtype}
     anchors, variances = check.several("anchor_generator", {"Input": input}, attrs, outs, name=name, stop_gradient=True)
     return anchors, variances
+
+
+explain(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 from .check import one_op
@@ -192,3 +193,6 @@ def box_decoder_and_assign(prior_box: Variable, prior_box_var: Variable, target_
         {"PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score},
         {"box_clip": box_clip}, {"DecodeBox": prior_box.dtype, "OutputAssignBox": prior_box.dtype}, name=name)
     return boxes, best
+
+
+explain(globals())

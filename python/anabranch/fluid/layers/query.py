@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from ..errors import InvalidType
+from ..explained import explain
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
 from . import check
@@ -134,3 +135,6 @@ def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Varia
     if x.type != VarType.SELECTED_ROWS:
         raise InvalidType("get_tensor_from_selected_rows: x must be SelectedRows, got %s" % x.type)
     return one_op("get_tensor_from_selected_rows", {"X": x}, {}, name=name)
+
+
+explain(globals())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..explained import explain
 from ..framework import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
@@ -159,3 +160,6 @@ def gaussian_random_batch_size_like(input: Variable, shape: Shape, input_dim_idx
     return _like("gaussian_random_batch_size_like", input, shape, dtype,
                  {"input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx, "mean": mean, "std": std,
                   "seed": seed})
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable, convert_np_dtype_to_dtype_, device_guard
 from ..layer_helper import LayerHelper
 from . import check
@@ -142,3 +143,6 @@ def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, 
     """
     check.operand(x, "x", "sampling_id")
     return one_op("sampling_id", {"X": x}, {"min": min, "max": max, "seed": seed}, dtype="int64")
+
+
+explain(globals())

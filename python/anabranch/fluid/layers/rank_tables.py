@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import unique_name
 from ..errors import InvalidType
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
@@ -110,3 +111,6 @@ def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
     check.variable(x, "x", layer)
     _table(rank_table, layer)
     return one_op(layer, {"X": [x], "RankTable": [rank_table]}, dtype=x.dtype, layer=layer)
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from . import check
@@ -306,3 +307,6 @@ def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, for
     helper.append_op(type="lstm_unit", inputs={"X": gates, "C_prev": cell_t_prev}, outputs={"C": cell, "H": hidden},
                      attrs={"forget_bias": forget_bias})
     return hidden, cell
+
+
+explain(globals())

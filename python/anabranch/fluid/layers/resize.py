@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidType, InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check, windows
@@ -238,3 +239,6 @@ def image_resize_short(input: Variable, out_short_len: int, resample: str = "BIL
     extents[1 - short] = int(float(extents[1 - short]) * (float(out_short_len) / float(extents[short])) + 0.5)
     extents[short] = out_short_len
     return image_resize(input, extents, resample=resample)
+
+
+explain(globals())

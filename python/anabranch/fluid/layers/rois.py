@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 from .check import one_op
 
@@ -216,3 +217,6 @@ def roi_perspective_transform(input: Variable, rois: Variable, transformed_heigh
         {"Out": input.dtype, "Mask": "int32", "TransformMatrix": input.dtype, "Out2InIdx": "int32",
          "Out2InWeights": input.dtype}, name=name)
     return out, mask, matrix
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from typing import Any
 from .. import unique_name
 from ..described import Described
 from ..errors import InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -167,3 +168,6 @@ class _Branch:
             raised = (InvalidValue, InvalidValue("IfElse: a block must call output"), None)
             self.block.__exit__(*raised)
         return self.block.__exit__(*raised)
+
+
+explain(globals())

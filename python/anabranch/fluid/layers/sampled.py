@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable
 from ..initializer import Constant, NumpyArrayInitializer
 from ..layer_helper import LayerHelper
@@ -312,3 +313,6 @@ def center_loss(input: Variable, label: Variable, num_classes: int, alpha: float
                      outputs={"SampleCenterDiff": [difference], "Loss": [loss], "CentersOut": [centers]},
                      attrs={"cluster_num": num_classes, "need_update": update_center})
     return loss
+
+
+explain(globals())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -82,3 +83,6 @@ def sigmoid_focal_loss(x: Variable, label: Variable, fg_num: Variable, gamma: fl
     check.variable(label, "label", "sigmoid_focal_loss", ("int32",))
     check.variable(fg_num, "fg_num", "sigmoid_focal_loss", ("int32",))
     return one_op("sigmoid_focal_loss", {"X": x, "Label": label, "FgNum": fg_num}, {"gamma": gamma, "alpha": alpha})
+
+
+explain(globals())

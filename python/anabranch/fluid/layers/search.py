@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
 from . import check
@@ -115,3 +116,6 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     values.stop_gradient = True
     places.stop_gradient = True
     return values, places
+
+
+explain(globals())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -155,3 +156,6 @@ def row_conv(input: Variable, future_context_size: int, param_attr: Attr = None,
     out = helper.create_variable_for_type_inference(input.dtype)
     helper.append_op(type="row_conv", inputs={"X": [input], "Filter": [weight]}, outputs={"Out": [out]})
     return helper.append_activation(out)
+
+
+explain(globals())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 from .check import INTS, WIDE_NUMBERS, one_op
 
@@ -43,3 +44,6 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
     offset.stop_gradient = True
     length.stop_gradient = True
     return one_op("sequence_slice", {"X": input, "Offset": offset, "Length": length}, name=name)
+
+
+explain(globals())

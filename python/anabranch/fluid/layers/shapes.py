@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -213,3 +214,6 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     if not isinstance(axis, int) or axis > len(x.shape) or axis < 0:
         raise InvalidValue("flatten: axis must be an int in [0, %d], got %r" % (len(x.shape), axis))
     return _with_shadow("flatten2", {"X": x}, {"axis": axis}, x, name, layer="flatten")
+
+
+explain(globals())

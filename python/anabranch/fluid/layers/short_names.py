@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
@@ -172,3 +173,6 @@ def randn(shape: Shape, out: Variable | None = None, dtype: DType | None = None,
                             "use_mkldnn": False})
     out.stop_gradient = stop_gradient
     return out
+
+
+explain(globals())

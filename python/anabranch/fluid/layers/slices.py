@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidType, also
+from ..explained import explain
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -101,3 +102,6 @@ def strided_slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | 
         (3, 2, 2)
     """
     return _sliced("strided_slice", input, axes, (("starts", starts), ("ends", ends), ("strides", strides)))
+
+
+explain(globals())

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidValue
+from ..explained import explain
 from ..framework import Variable
 from ..initializer import Normal
 from ..layer_helper import LayerHelper
@@ -59,3 +60,6 @@ def spectral_norm(weight: Variable, dim: int = 0, power_iters: int = 1, eps: flo
     helper.append_op(type="spectral_norm", inputs={"Weight": [weight], "U": [vectors[0]], "V": [vectors[1]]},
                      outputs={"Out": [out]}, attrs={"dim": dim, "power_iters": power_iters, "eps": eps})
     return out
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidType, InvalidValue
+from ..explained import explain
 from . import check
 from ._generated_places import shape as shape_of
 from ._generated_reductions import reduce_sum
@@ -221,3 +222,6 @@ def ssd_loss(location: Variable, confidence: Variable, gt_box: Variable, gt_labe
     loss = class_loss * conf_loss_weight + place_loss * loc_loss_weight
     loss = reduce_sum(reshape(loss, [-1, 0], actual_shape=samples), dim=1, keep_dim=True)
     return loss / reduce_sum(matched) if normalize else loss
+
+
+explain(globals())

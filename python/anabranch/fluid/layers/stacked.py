@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -72,3 +73,6 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
                             "hidden_size": hidden_size, "num_layers": num_layers, "is_test": is_test,
                             "dropout_prob": dropout_prob, "seed": 0 if seed == -1 else seed})
     return made["Out"], made["last_h"], made["last_c"]
+
+
+explain(globals())

@@ -8,6 +8,7 @@ from typing import Any
 from .. import unique_name
 from ..described import Described
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from ..framework import Variable
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
@@ -224,3 +225,6 @@ class StaticRNN(Described):
         if not self.outputs:
             raise InvalidValue("StaticRNN: a step must have an output")
         return self._results[0] if len(self._results) == 1 else self._results
+
+
+explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 from .check import one_op
@@ -229,3 +230,6 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
         attrs={"overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult, "ap_type": ap_version,
                "class_num": class_num, "background_label": background_label})
     return result
+
+
+explain(globals())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import growable_table
 from ..errors import InvalidValue
+from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -111,3 +112,6 @@ def append_one_hot(op: Any, input: Any, depth: Any, allow_out_of_range: Any) -> 
         inputs["depth_tensor"] = depth
     helper.append_op(type=op, inputs=inputs, attrs=attrs, outputs={"Out": out})
     return out
+
+
+explain(globals())

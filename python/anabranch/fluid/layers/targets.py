@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 from ._generated_places import gather
 from .shapes import reshape
@@ -255,3 +256,6 @@ def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Vari
         {"MaskRois": rois.dtype, "RoiHasMaskInt32": gt_classes.dtype, "MaskInt32": gt_classes.dtype},
         stop_gradient=True)
     return kept, numbers, masks
+
+
+explain(globals())

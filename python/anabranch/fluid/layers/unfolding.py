@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidValue, Violated
+from ..explained import explain
 from . import check
 
 if TYPE_CHECKING:
@@ -111,3 +112,6 @@ def im2sequence(input: Variable, filter_size: int | Sequence[int] = 1, stride: i
         inputs["Y"] = input_image_size
         attrs["out_stride"] = _two(out_stride)
     return check.one_op("im2sequence", inputs, attrs, name=name)
+
+
+explain(globals())

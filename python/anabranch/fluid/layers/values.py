@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from ..framework import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
@@ -75,3 +76,6 @@ def unique_with_counts(x: Variable, dtype: DType = "int32") -> tuple[Variable, V
     """
     values, places, counts = _unique("unique_with_counts", x, dtype, ("Out", "Index", "Count"))
     return values, places, counts
+
+
+explain(globals())

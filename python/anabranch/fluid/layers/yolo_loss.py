@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..explained import explain
 from . import check
 
 if TYPE_CHECKING:
@@ -70,3 +71,6 @@ def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequ
     inputs = {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score}
     outs = {"Loss": x.dtype, "ObjectnessMask": "int32", "GTMatchMask": "int32"}
     return check.several("yolov3_loss", inputs, attrs, outs, name=name)[0]
+
+
+explain(globals())

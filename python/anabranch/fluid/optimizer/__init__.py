@@ -1,4 +1,5 @@
 """Optimizers, which append gradients and updates to the program of a loss."""
+from ... import _on_demand
 from .adam import AdamaxOptimizer, AdamOptimizer, LambOptimizer
 from .adaptive import (
     AdadeltaOptimizer,
@@ -38,3 +39,5 @@ __all__ = [
     "LarsMomentum", "LarsMomentumOptimizer", "Dpsgd", "DpsgdOptimizer", "DGCMomentumOptimizer", "ModelAverage",
     "ExponentialMovingAverage", "LookaheadOptimizer", "RecomputeOptimizer", "PipelineOptimizer",
 ]
+
+_on_demand.give(__name__, {})

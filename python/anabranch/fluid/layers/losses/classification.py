@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...explained import explain
 from ...layer_helper import LayerHelper
 from .. import check
 from ..check import one_op
@@ -122,3 +123,6 @@ def teacher_student_sigmoid_loss(input: Variable, label: Variable, soft_max_up_b
     return one_op(layer, {"X": [input], "Label": [label]},
                   {"soft_max_lower_bound": float(soft_max_lower_bound), "soft_max_up_bound": float(soft_max_up_bound)},
                   out="Y", to=out)
+
+
+explain(globals())

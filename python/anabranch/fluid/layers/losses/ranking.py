@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...explained import explain
 from ...layer_helper import LayerHelper
 from .. import check
 from .._generated_elementwise import equal
@@ -115,3 +116,6 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     similarity = matmul(anchor, positive, transpose_x=False, transpose_y=True)
     loss = softmax_with_cross_entropy(logits=similarity, label=target, soft_label=True)
     return decay + reduce_mean(reduce_sum(target * loss, 0))
+
+
+explain(globals())

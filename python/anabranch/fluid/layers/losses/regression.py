@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...explained import explain
 from ...layer_helper import LayerHelper
 from .. import check
 from .._generated_reductions import reduce_mean
@@ -133,3 +134,6 @@ def smooth_l1(x: Variable, y: Variable, inside_weight: Variable | None = None, o
     helper.append_op(type="smooth_l1_loss", inputs={k: v for k, v in inputs.items() if v is not None},
                      outputs={"Diff": difference, "Out": out}, attrs={"sigma": 1.0 if sigma is None else sigma})
     return out
+
+
+explain(globals())
