@@ -13,15 +13,15 @@ from .version import __version__
 
 if _TYPE_CHECKING:
     from . import compat, dataset, reader
-    from .checkpoints import Checkpoints as Checkpoints
+    from .checkpoints import Checkpoints
     from .fluid.reading.decorators import batch
-    from .incremental import warm_start as warm_start
-    from .loops import Loop as Loop
-    from .predictor import Predictor as Predictor
+    from .incremental import warm_start
+    from .loops import Loop
+    from .predictor import Predictor
 
 _sys.meta_path.append(_absent.finder)
 
-__all__ = ["__version__", "batch", "compat", "dataset", "reader"]
+__all__ = ["Checkpoints", "Loop", "Predictor", "__version__", "batch", "compat", "dataset", "reader", "warm_start"]
 
 _on_demand.give(__name__, {
     ".checkpoints": "Checkpoints",

@@ -167,3 +167,8 @@ def test_names_of_scripts_are_complete_in_modules_that_are_read_later():
 def test_a_script_that_imports_the_module_of_a_function_still_has_the_function(name):
     python("import anabranch.legacy, sys; import paddle.%s, paddle\n"
            "assert callable(paddle.%s) and sys.modules['paddle.%s'] is sys.modules['anabranch.%s']" % ((name,) * 4))
+
+
+def test_the_product_is_listed():
+    assert {"Checkpoints", "Loop", "Predictor", "warm_start"} <= set(anabranch.__all__)
+    assert anabranch.Loop.__module__ == "anabranch.loops"
