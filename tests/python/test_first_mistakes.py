@@ -31,9 +31,16 @@ def run(feed, startup=True):
     executor.run(feed=feed, fetch_list=[loss])
 
 
-def typo_in_a_feed():
-    with pytest.warns(UserWarning, match="feed of 'label' is ignored: the program has no such variable"):
+def another_name_fed():
+    with pytest.warns(UserWarning, match="feed of 'label' is ignored: the program has no such variable") as found:
         run({"x": X, "label": Y})
+    assert found[0].filename == __file__, "the line that runs the program"
+
+
+def typo_in_a_feed():
+    image = fluid.data("image", [None, 4])
+    with pytest.warns(UserWarning, match="feed of 'imgae' is ignored"):
+        fluid.Executor().run(feed={"imgae": X}, fetch_list=[L.mean(image)])
 
 
 def another_program():
@@ -63,8 +70,11 @@ MISTAKES = {
                     r'^variable "y" has no value: it was not fed and no operator computes it\n'
                     r'  first read by cross_entropy\w* at .*test_first_mistakes.py:\d+.*: return prediction.*\n'
                     r'  Feed it: exe.run\(feed={"y": ...}\). Feeds of this call: "x"\n'),
-    "another name fed": (typo_in_a_feed, LookupError,
-                         r'"y" has no value.*Feeds of this call: "x", "label"; the program has no variable "label"'),
+    "another name fed": (another_name_fed, LookupError,
+                         r'"y" has no value.*Feeds of this call: "x", "label"; the program has no variable "label"\n'),
+    "a feed with a typo": (typo_in_a_feed, LookupError, r'no variable "imgae"; did you mean "image"\?\n'),
+    "a flag with a typo": (lambda: fluid.set_flags({"FLAGS_check_nan_in": 1}), ValueError,
+                           "no flag 'FLAGS_check_nan_in'; did you mean FLAGS_check_nan_inf"),
     "an activation with a typo": (lambda: L.fc(fluid.data("w", [None, 2]), 3, act="rleu"), ValueError,
                                   r"^fc: act must be the name of an activation, got 'rleu'; did you mean relu.*\n"
                                   r"  activations: .*hard_sigmoid, .*relu"),
@@ -97,6 +107,7 @@ def test_the_message_says_what_to_do(mistake):
     with pytest.raises(error) as info:
         call()
     assert isinstance(info.value, fluid.core.EnforceNotMet)
+    assert info.value.__context__ is None or info.value.__suppress_context__, "one error, one traceback"
     assert re.search(words, str(info.value), re.S), str(info.value)
     assert re.search(r"\n  help   anabranch help \w+$", str(info.value))
 

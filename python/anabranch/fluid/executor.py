@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import collections
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
+from .user_warnings import warn
 
 if TYPE_CHECKING:
     from .._core import Scope
@@ -284,8 +284,7 @@ class Executor(FeedAndFetchOps):
             self._ready.move_to_end(key)
             return ready
         if not program.global_block().ops:
-            warnings.warn("Executor.run: the program is empty; was the layer code run under another program_guard?",
-                          stacklevel=3)
+            warn("Executor.run: the program is empty; was the layer code run under another program_guard?")
         ready = self._ready[key] = _Ready(program, scope, self.place)
         if len(self._ready) > _KEPT:
             self._ready.popitem(last=False)

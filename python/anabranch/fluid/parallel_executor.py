@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from .executor import Executor
 from .framework import Program, Variable, cpu_places, cuda_places, default_main_program, gpu
 from .scope import global_scope
 from .strategies import BuildStrategy, ExecutionStrategy
+from .user_warnings import warn
 
 if TYPE_CHECKING:
     from .._core import Scope
@@ -108,7 +108,7 @@ class ParallelExecutor(Described):
     def _choose_scope(scope, share_vars_from):
         if share_vars_from is not None:
             if scope is not None:
-                warnings.warn("ParallelExecutor: scope is ignored, that of share_vars_from is used", stacklevel=3)
+                warn("ParallelExecutor: scope is ignored, that of share_vars_from is used")
             return share_vars_from._scope
         return global_scope() if scope is None else scope
 
@@ -137,7 +137,7 @@ class ParallelExecutor(Described):
         if feed_dict is not None:
             if feed is None:
                 feed = feed_dict
-            warnings.warn("ParallelExecutor.run: feed_dict is the old name of feed", DeprecationWarning, stacklevel=2)
+            warn("ParallelExecutor.run: feed_dict is the old name of feed", DeprecationWarning)
         if isinstance(fetch_list, (Variable, str)):
             fetch_list = [fetch_list]
         self._ready()

@@ -5,16 +5,17 @@ import os
 import sys
 import warnings
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-def warn(message: str) -> None:
-    """Issues a UserWarning at the innermost caller outside of this package.
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issues a warning at the innermost caller outside of this package.
 
     Args:
         message (str): text of the warning.
+        category (type): class of the warning. Default UserWarning.
     """
     level, frame = 2, sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import _core
+from ..._terminal import near
 from ..errors import InvalidType, InvalidValue
 
 for _warning in _core.environment_flag_warnings():
@@ -16,7 +17,7 @@ def _known(name, flags):
     if not isinstance(name, str):
         raise InvalidType("a flag name must be a str, got %s" % type(name).__name__)
     if name not in flags:
-        raise InvalidValue("there is no flag %r" % name)
+        raise InvalidValue("there is no flag %r%s" % (name, near(name, flags)))
     return flags[name][0]
 
 

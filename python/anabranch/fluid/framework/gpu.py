@@ -1,9 +1,8 @@
 """Requests for a GPU in a build without one: a typed error, or the CPU under ``anabranch run``."""
 from __future__ import annotations
 
-import warnings
-
 from ..errors import EnforceNotMet, Unsupported
+from ..user_warnings import warn
 
 _takes_cpu = False
 _has_warned = False
@@ -32,4 +31,4 @@ def ask(what: str, instead: str, kind: type[EnforceNotMet] = Unsupported) -> Non
                    "the CPU instead" % (what, instead))
     if not _has_warned:
         _has_warned = True
-        warnings.warn("%s: no GPU is available, the CPU is used instead" % what, stacklevel=3)
+        warn("%s: no GPU is available, the CPU is used instead" % what)

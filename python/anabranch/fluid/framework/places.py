@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from typing import Any
 
 from ... import _core
 from ..errors import InvalidType, InvalidValue, Unavailable, Violated
+from ..user_warnings import warn
 from . import gpu
 
 #: Replicas of one program in one process.
@@ -291,6 +291,6 @@ def _current_expected_place():
     if not _core.devices_offered():
         return _core.CPUPlace()
     if get_cuda_device_count() == 0:
-        warnings.warn("the device plug-in sees no device, the CPU is used instead", stacklevel=3)
+        warn("the device plug-in sees no device, the CPU is used instead")
         return _core.CPUPlace()
     return CUDAPlace(_visible_devices()[0])

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
 from ..layers.check import exact_fluid
 from ..scope import global_scope
+from ..user_warnings import warn
 from . import tables
 from .state_file import dump_state, load_state
 from .variables import (
@@ -127,7 +127,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     values.update(saved.values_of([v for v in variables if is_belong_to_optimizer(v)], first=".pdopt",
                                   second=".pdparams"))
     if saved.lacking:
-        warnings.warn("load: %s.pdopt does not exist: the state of the optimizer is unchanged" % prefix, stacklevel=2)
+        warn("load: %s.pdopt does not exist: the state of the optimizer is unchanged" % prefix)
     fresh = _core.Scope()
     tables.read_tables(growable, _table_files(growable, prefix), fresh, os.path.dirname(prefix) or ".")
     _assign(values)
@@ -162,8 +162,8 @@ class _Saved:
                         % (v.name, self._prefix, self._prefix))
             _check(v, found)
             if _other_shape(v, found):
-                warnings.warn("load: variable %s has the shape %s in the program and now that of the file, %s"
-                              % (v.name, list(v.shape), list(found.shape)), stacklevel=4)
+                warn("load: variable %s has the shape %s in the program and now that of the file, %s"
+                     % (v.name, list(v.shape), list(found.shape)))
             values[v.name] = found
         return values
 
@@ -207,8 +207,7 @@ def _load_variable_files(program, path, executor, var_list):
             variables = [v for v in program.list_vars() if v.name in here and v.persistable]
             unused = here - {v.name for v in variables}
             if unused:
-                warnings.warn("load: the program has no variables for the files %s" % ", ".join(sorted(unused)),
-                              stacklevel=3)
+                warn("load: the program has no variables for the files %s" % ", ".join(sorted(unused)))
         load_vars(executor, path, program, vars=variables)
         return
     if variables is None:
@@ -295,6 +294,5 @@ def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
             values[v.name] = state_dict[v.name]
     unused = sorted(set(state_dict) - set(values))
     if unused:
-        warnings.warn("set_program_state: the program has no variables named %s" % ", ".join(map(str, unused)),
-                      stacklevel=2)
+        warn("set_program_state: the program has no variables named %s" % ", ".join(map(str, unused)))
     _assign(values)

@@ -3,7 +3,6 @@ all."""
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from ... import _core
 from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
 from ..framework import Parameter, Program, Variable, VarType, default_main_program
 from ..scope import global_scope
+from ..user_warnings import warn
 from . import tables
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _valid_program(main_program):
     if not isinstance(program, Program):
         raise InvalidType("main_program must be a Program, got %s" % type(main_program).__name__)
     if program is not main_program:
-        warnings.warn("main_program is a CompiledProgram: the Program inside it is used", stacklevel=4)
+        warn("main_program is a CompiledProgram: the Program inside it is used")
     return program
 
 
@@ -75,7 +75,7 @@ def _chosen(main_program, vars, predicate, what):
                 raise InvalidType("%s: vars must hold Variables, got %s" % (what, type(v).__name__))
     chosen = {v.name: v for v in vars if v.type != VarType.RAW}
     if not chosen:
-        warnings.warn("%s: there is no variable to save or load" % what, stacklevel=4)
+        warn("%s: there is no variable to save or load" % what)
     return [chosen[name] for name in sorted(chosen)]
 
 

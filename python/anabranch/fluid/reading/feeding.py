@@ -1,7 +1,6 @@
 """Feeds of a run: checks, and conversion to the form that the engine takes."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from ... import _core
 from ..errors import InvalidType, InvalidValue, NotAllowed, Violated, also
 from ..framework import Variable, get_flags
 from ..framework.dtype import VarType, dtype_name, numpy_dtype
+from ..user_warnings import warn
 
 _LoDTensor = _core.LoDTensor
 _ndarray = np.ndarray
@@ -122,7 +122,7 @@ class FeedTable:
         if desc is None:
             if name not in self._unknown:
                 self._unknown.add(name)
-                warnings.warn("feed of %r is ignored: the program has no such variable" % name, stacklevel=5)
+                warn("feed of %r is ignored: the program has no such variable" % name)
             return None
         var = self._vars[name] = FeedVar(desc)
         return var

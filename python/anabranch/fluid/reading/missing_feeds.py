@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..._terminal import near
 from ..errors import MissingFeed, NotFound
 
 _NO_VALUE = re.compile(r"^(?:NotFound: )?(\w+): variable (\S+) holds no value")
@@ -34,11 +35,17 @@ def refuse(error: NotFound, program: Any, feed: Any) -> None:
         '  first read by %s%s\n'
         '  Feed it: exe.run(feed={"%s": ...}). Feeds of this call: %s%s'
         % (name, op, " at " + made.group(1) if made else "", name, _quoted(fed) or "none",
-           "; the program has no variable %s" % _quoted(strange) if strange else ""))
+           "; the program has no variable %s%s" % (_quoted(strange), _meant(strange, name)) if strange else "")
+    ) from None
 
 
 def _quoted(names: Iterable[str]) -> str:
     return ", ".join('"%s"' % name for name in names)
+
+
+def _meant(strange: Iterable[str], name: str) -> str:
+    """The feed that may be a misspelling of the missing one."""
+    return '; did you mean "%s"?' % name if any(near(one, [name]) for one in strange) else ""
 
 
 def _names(feed: Any) -> list[str]:
