@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from ._terminal import near, wrapped
+from .looking.command_line import Parser
 
 #: Name -> (module with parser() and main(arguments), description). A module is imported when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -38,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     from .version import __version__
     width = max(map(len, COMMANDS))
     listed = "\n".join("  %s  %s" % (name.ljust(width), text) for name, (_, text) in sorted(COMMANDS.items()))
-    made = argparse.ArgumentParser(prog="anabranch", usage="anabranch [-h] [--version] COMMAND ...",
+    made = Parser(prog="anabranch", usage="anabranch [-h] [--version] COMMAND ...",
                                    description="Runs, inspects and serves models of PaddlePaddle Fluid.\n\n"
                                    "commands:\n%s\n\n%s" % (
                                        listed, "Run `anabranch COMMAND --help` for the options of a command."),
@@ -61,12 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = command(args[0]).main(args[1:])
         return code
     made = parser()
-    if not args or not args[0].startswith("-"):
-        unknown = "anabranch: unknown command %r%s\n" % (args[0], near(args[0], COMMANDS)) if args else ""
-        sys.stderr.write(unknown + wrapped("usage: anabranch COMMAND ...; commands: %s" % ", ".join(sorted(COMMANDS)))
-                         + "\n")
+    if args and not args[0].startswith("-"):
+        sys.stderr.write("anabranch: unknown command %r%s\n" % (args[0], near(args[0], COMMANDS))
+                         + wrapped("usage: anabranch COMMAND ...; commands: %s" % ", ".join(sorted(COMMANDS))) + "\n")
         return 2
     made.parse_args(args)
+    sys.stderr.write(made.format_help())
     return 2
 
 

@@ -22,6 +22,7 @@ from . import __version__, _core
 from ._terminal import WIDTH, wrapped
 from ._trials import TRIALS, NotTried
 from ._trials_row import Trials
+from .looking.command_line import Parser
 
 #: Instruction sets that kernels use, by their names in /proc/cpuinfo.
 _INSTRUCTIONS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
@@ -137,7 +138,7 @@ def odd() -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch doctor``."""
-    made = argparse.ArgumentParser(prog="anabranch doctor", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch doctor", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--quick", action="store_true", help="Report only; run no trials.")
     return made
 

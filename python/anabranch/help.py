@@ -15,6 +15,7 @@ from . import __main__ as commands
 from . import _core, fluid
 from ._terminal import WIDTH, columns, near, wrapped
 from .fluid import errors
+from .looking.command_line import Parser, complain
 
 #: Modules in which a name without its module is looked up, in this order.
 _MODULES = ("fluid", "fluid.layers", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip",
@@ -104,7 +105,7 @@ def text_of(name: str) -> str | None:
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch help``."""
-    made = argparse.ArgumentParser(prog="anabranch help", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch help", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("name", help="Name of an error, a layer, a class, an operator, a flag or a command.")
     return made
 
@@ -121,7 +122,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = parser().parse_args(argv).name
     text = text_of(name)
     if text is None:
-        sys.stderr.write("anabranch help: unknown name %r%s\n" % (name, near(name, _known())))
-        return 1
+        return complain("help", "unknown name %r%s" % (name, near(name, _known())))
     sys.stdout.write(wrapped(text, max(columns(sys.stdout), WIDTH) if sys.stdout.isatty() else WIDTH))
     return 0

@@ -24,7 +24,7 @@ from . import _preflight, run
 from ._imports import needs_fluid
 from ._kubernetes import manifest
 from ._processes import STARTS, Process, end_all, free_ports, watch
-from .looking.command_line import ended
+from .looking.command_line import Parser, ended, no_script
 
 #: Read by ``fleet.init_server``: the folder that servers start from.
 RESUME = "ANABRANCH_RESUME_DIR"
@@ -185,7 +185,7 @@ def _count(least: int) -> type:
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch launch``."""
-    made = argparse.ArgumentParser(prog="anabranch launch", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch launch", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--servers", type=_count(0), default=1,
                       help="Number of parameter servers; 0 starts only workers (default: 1).")
     made.add_argument("--workers", type=_count(1), default=1, help="Number of workers (default: 1).")
@@ -232,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.cpus < 0:
         made.error("--cpus must be at least 0, got %g" % args.cpus)
     if not os.path.exists(args.script):
-        made.error("there is no script %s" % args.script)
+        made.error(no_script(args.script))
     if args.resume and not os.path.isdir(args.resume):
         made.error("--resume: there is no folder %s" % args.resume)
     plan = Plan([""] * args.servers, [""] * args.workers, [args.script, *args.args], args.log_dir, resume=args.resume,

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from .looking.command_line import Parser, no_script
+
 #: Set for the processes that a launcher starts, so that they run their scripts in the same way.
 VARIABLE = "ANABRANCH_RUN"
 _LOADING = (os.path.join(os.path.dirname(__file__), "_legacy", ""), "<frozen importlib")
@@ -25,7 +27,7 @@ _LOADING = (os.path.join(os.path.dirname(__file__), "_legacy", ""), "<frozen imp
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch run``."""
-    made = argparse.ArgumentParser(prog="anabranch run", description=(__doc__ or "").partition("\n")[0],
+    made = Parser(prog="anabranch run", description=(__doc__ or "").partition("\n")[0],
                                    usage="anabranch run [-h] [--data DIR] (script | -m module) [args ...]")
     made.add_argument("--data", metavar="DIR", help="Folder of the archives that paddle.dataset reads "
                                                     "(default: the environment variable ANABRANCH_DATA).")
@@ -47,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = parser()
     args = made.parse_args(argv)
     if not args.module and not os.path.exists(args.script):
-        made.error("there is no script %s" % args.script)
+        made.error(no_script(args.script))
     if args.data is not None and not os.path.isdir(args.data):
         made.error("--data: there is no folder %s" % args.data)
     if args.data is not None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _core
+from .looking.command_line import Parser, complain
 
 _COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us",
            "found", "missed")
@@ -160,7 +161,7 @@ def _share_found(new: dict[str, int]) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: the parser of ``anabranch ps``."""
-    made = argparse.ArgumentParser(prog="anabranch ps", description=__doc__,
+    made = Parser(prog="anabranch ps", description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("what", choices=["top"], help="What to show; top prints the statistics repeatedly.")
     made.add_argument("servers", nargs="+", metavar="HOST:PORT", help="Addresses of servers.")
@@ -195,8 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except RuntimeError as e:
-        sys.stderr.write("anabranch ps: %s\n" % e)
-        return 1
+        return complain("ps", e)
 
 
 def _show(how: str, found: list[dict[str, Any]], before: list[dict[str, Any]] | None, seconds: float) -> None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __main__ as commands
+from .looking.command_line import Parser
 from .version import __version__
 
 _BASH = """_anabranch() {
@@ -85,7 +86,7 @@ _KINDS = {"bash": bash, "fish": fish, "man": man, "zsh": zsh}
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch completion``."""
-    made = argparse.ArgumentParser(prog="anabranch completion", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch completion", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("kind", choices=sorted(_KINDS), help="Shell, or man for the manual page.")
     return made
 

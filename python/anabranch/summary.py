@@ -17,6 +17,7 @@ from . import _core, fluid
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
 from .fluid.io.variables import is_parameter, is_persistable
+from .looking.command_line import Parser, complain
 from .looking.models import load
 
 
@@ -109,7 +110,7 @@ def _stored(what, variables):
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: the parser of ``anabranch summary``."""
-    made = argparse.ArgumentParser(prog="anabranch summary", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch summary", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("model",
                       help="Folder written by save_inference_model, prefix given to fluid.save, or file of the "
                            "program.")
@@ -130,7 +131,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         text = summary(load(args.model, args.model_filename))
     except Exception as e:
-        sys.stderr.write("anabranch summary: %s\n" % e)
-        return 1
+        return complain("summary", e)
     sys.stdout.write(text + "\n")
     return 0

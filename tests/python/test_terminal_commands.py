@@ -58,9 +58,9 @@ strategies.main(["--only", "sync,async", "--rounds", "2", %r])
 """
 
 
-def anabranch(*arguments):
+def anabranch(*arguments, cwd=None):
     return subprocess.run([sys.executable, "-m", "anabranch", *arguments], capture_output=True, text=True, timeout=120,
-                          env=ENVIRONMENT)
+                          env=ENVIRONMENT, cwd=cwd)
 
 
 def lines_of(arguments):
@@ -131,6 +131,38 @@ def test_near_commands(typo, near):
     assert done.returncode == 2
     assert done.stderr.startswith("anabranch: unknown command '%s'; did you mean %s?\nusage: " % (typo, near))
     assert "did you mean" not in anabranch("xyzzy").stderr
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["doctor", "--quik"], "unrecognized arguments: --quik; did you mean --quick?"),
+    (["completion", "bsh"], "'zsh'); did you mean bash, zsh?"),
+    (["--hlp"], "unrecognized arguments: --hlp; did you mean --help?"),
+    (["run", "tran.py"], "there is no script tran.py; did you mean train.py?"),
+    (["launch", "tran.py"], "there is no script tran.py; did you mean train.py?"),
+    (["run"], "the following arguments are required: script"),
+    (["profile", "--steps", "x", "train.py"], "argument --steps: invalid int value: 'x'"),
+])
+def test_near_options_values_and_scripts(tmp_path, arguments, said):
+    (tmp_path / "train.py").write_text("")
+    done = anabranch(*arguments, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.endswith(said + "\n"), done.stderr
+
+
+def test_errors_of_commands_fit_the_terminal(tmp_path):
+    (tmp_path / "train.py").write_text(NET.replace('"y": numpy', '"z": numpy').replace("fluid.optimizer", "#"))
+    command = ["-m", "anabranch", "tune", str(tmp_path / "train.py")]
+    text, code = terminals.run(command)
+    seen = terminals.screen(text)
+    errors = text[text.index("anabranch tune: "):].splitlines()
+    assert code == 1 and max(map(len, errors)) <= 80 and 'variable "y" has no value' in text, seen.lines()
+    done = anabranch(*command[2:])
+    assert max(map(len, done.stderr.splitlines())) > 80, "in a log a message is one line"
+
+
+def test_without_a_command_the_commands_are_described():
+    done = anabranch()
+    assert done.returncode == 2 and not done.stdout
+    assert "  doctor      reports on this machine" in done.stderr
 
 
 def test_near_names_of_layers_and_optimizers():

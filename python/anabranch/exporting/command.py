@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import fluid
+from .._terminal import bytes_text
 from ..fluid.errors import Unsupported
+from ..looking.command_line import Parser, complain
 
 
 def export_onnx(dirname: str, path: str, model_filename: str | None = None, params_filename: str | None = None) -> Any:
@@ -64,7 +66,7 @@ def export_onnx(dirname: str, path: str, model_filename: str | None = None, para
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch export``."""
-    made = argparse.ArgumentParser(prog="anabranch export", description="Writes a saved model as one ONNX file.")
+    made = Parser(prog="anabranch export", description="Writes a saved model as one ONNX file.")
     made.add_argument("folder", help="Folder written by fluid.io.save_inference_model.")
     made.add_argument("--onnx", metavar="FILE", required=True, help="File to write.")
     made.add_argument("--model-filename", help="File of the program in the folder.")
@@ -85,9 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         model = export_onnx(args.folder, args.onnx, args.model_filename, args.params_filename)
     except Exception as e:
-        sys.stderr.write("anabranch export: %s\n" % e)
-        return 1
-    sys.stdout.write("%s: %d nodes, opset %d, %.1f MB\n" % (args.onnx, len(model.graph.node),
-                                                            model.opset_import[0].version,
-                                                            os.path.getsize(args.onnx) / 2**20))
+        return complain("export", e)
+    sys.stdout.write("%s: %d nodes, opset %d, %s\n" % (args.onnx, len(model.graph.node), model.opset_import[0].version,
+                                                       bytes_text(os.path.getsize(args.onnx))))
     return 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..drawing import parse_dot, write_picture
 from . import models, scripts
-from .command_line import ended
+from .command_line import Parser, ended
 
 
 def _of_script(args: argparse.Namespace) -> None:
@@ -40,7 +40,7 @@ def engine_of(step: scripts.Step) -> Any:
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch draw``."""
-    made = argparse.ArgumentParser(prog="anabranch draw", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch draw", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--out", default="program.svg", metavar="FILE",
                       help="File to write: .svg or .dot, and .png or .pdf if Graphviz is installed "
                            "(default: %(default)s).")

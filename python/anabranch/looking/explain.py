@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .._terminal import WIDTH, columns, wrapped
 from ..predictor import Predictor
 from . import models, scripts
-from .command_line import ended
+from .command_line import Parser, ended
 from .draw import engine_of
 
 
@@ -37,7 +37,7 @@ def text_of_script(script: str, args: Sequence[str]) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch explain``."""
-    made = argparse.ArgumentParser(prog="anabranch explain", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch explain", description=(__doc__ or "").partition("\n")[0])
     models.add_arguments(made, "Script that trains, or folder written by save_inference_model.")
     return made
 

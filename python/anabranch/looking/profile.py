@@ -15,7 +15,7 @@ from ..drawing import parse_dot
 from ..fluid.errors import NotAllowed
 from ..fluid.memory import memory_report
 from . import scripts
-from .command_line import ended
+from .command_line import Parser, ended
 from .draw import engine_of
 
 
@@ -85,7 +85,7 @@ def profile(script: str, args: Sequence[str], path: str, warm: int = 5, steps: i
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch profile``."""
-    made = argparse.ArgumentParser(prog="anabranch profile", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch profile", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--out", default="profile.html", metavar="FILE", help="Page to write (default: %(default)s).")
     made.add_argument("--warm", type=int, default=5,
                       help="Number of steps before the measurement (default: %(default)s).")

@@ -13,6 +13,7 @@ from ..fluid.executor import Executor
 from ..fluid.framework import OpRole, Program, default_main_program
 from ..fluid.reading.dataset_loop import Pass, loss_of
 from ..fluid.scope import global_scope
+from .command_line import no_script
 
 
 class Enough(BaseException):
@@ -122,7 +123,7 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
         NotFound: the script does not exist, or made no training step. Errors of the script pass through.
     """
     if not os.path.exists(script):
-        raise NotFound("there is no script %s" % script)
+        raise NotFound(no_script(script))
     seen: list[bool] = []
     ended: list[bool] = []
 

@@ -7,10 +7,12 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from ..looking.command_line import Parser, complain
+
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch serve``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="anabranch serve",
         description="Serves a saved model over HTTP. POST /predict takes and returns JSON or .npz; GET / describes the "
                     "inputs; /health and /metrics are for monitoring. There is no authentication and no encryption.")
@@ -88,6 +90,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stderr.write("anabranch serve: each request is answered alone: %s\n" % model.why_alone)
         asyncio.run(_serve(service, args))
     except Exception as e:
-        sys.stderr.write("anabranch serve: %s\n" % e)
-        return 1
+        return complain("serve", e)
     return 0

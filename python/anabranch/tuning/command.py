@@ -14,7 +14,7 @@ from typing import Any
 
 from .._trials_row import Trials
 from ..looking import scripts
-from ..looking.command_line import ended
+from ..looking.command_line import Parser, ended
 from . import batches
 from .passes import tune_pass
 from .table import table
@@ -89,7 +89,7 @@ def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seco
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch tune``."""
-    made = argparse.ArgumentParser(prog="anabranch tune", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch tune", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--batches", type=int, default=8, help="Number of batches to read from the script "
                       "and replay (default: %(default)s).")
     made.add_argument("--rounds", type=int, default=3,

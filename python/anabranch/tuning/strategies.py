@@ -27,7 +27,7 @@ from .. import launch
 from .._processes import free_ports
 from .._trials_row import Trials
 from ..fluid.errors import InvalidValue, NotFound, Unavailable
-from ..looking.command_line import ended
+from ..looking.command_line import Parser, ended, no_script
 from . import sampled
 from .table import aligned
 
@@ -179,7 +179,7 @@ def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) ->
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch strategies``."""
-    made = argparse.ArgumentParser(prog="anabranch strategies", description=(__doc__ or "").partition("\n")[0])
+    made = Parser(prog="anabranch strategies", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--servers", type=int, default=2, help="Number of parameter servers (default: %(default)s).")
     made.add_argument("--workers", type=int, default=2, help="Number of workers (default: %(default)s).")
     made.add_argument("--steps", type=int, default=200, help="Number of steps of each worker; the first tenth, "
@@ -234,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         if not os.path.exists(args.script):
-            raise NotFound("there is no script %s" % args.script)
+            raise NotFound(no_script(args.script))
         how = Sampling(args.script, args.args, args.servers, args.workers, args.steps, args.geo_every, args.metric)
         sys.stdout.write(compare(how, only, args.rounds))
         return 0
