@@ -60,9 +60,14 @@ def commands_page() -> str:
             "(`zsh`, `fish`) what a shell needs to complete commands and options.", "",
             *table(("exit code", "means"), [("`%d`" % code, meaning) for code, meaning in shell.EXIT_CODES])]
     for name, made in shell.parsers().items():
-        text += ["## anabranch %s" % name, "", commands.COMMANDS[name][1].capitalize() + ".", "",
+        text += ["## anabranch %s" % name, "", _sentence(commands.COMMANDS[name][1]), "",
                  "```text", made.format_help().rstrip(), "```", ""]
     return "\n".join(text)
+
+
+def _sentence(text: str) -> str:
+    """Names in the text keep their letters: ONNX, PaddlePaddle."""
+    return text[:1].upper() + text[1:] + "."
 
 
 def _read(*path: str) -> str:

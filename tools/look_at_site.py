@@ -8,10 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from urllib.parse import quote_plus
 
 import browser
 
 WIDTHS = (1280, 390)
+#: Height of a window. The start page shows within it how to install, and where a program starts.
+SCREEN = 900
 PAGES = ("index.html", "install.html", "learn/01_fit_a_line.html", "learn/03_classify.html", "do/train_from_csv.html",
          "do/read_a_stall_report.html", "errors.html", "errors/NotFound.html", "clusters.html", "profiling.html",
          "move/from_pytorch.html", "understand/guarantees.html", "understand/measured.html", "what_works.html")
@@ -40,17 +43,24 @@ NAMES = {
     "FLAGS_check_nan_inf": "settings.html#FLAGS_check_nan_inf",
     "anabranch doctor": "commands.html#anabranch-doctor",
     "NotFound": "errors/NotFound.html",
+    "momentum": "classes/fluid.optimizer.html#anabranch.fluid.optimizer.Momentum",
+    "cross entropy": "layers/losses.html#anabranch.fluid.layers.cross_entropy",
 }
 MESSAGES = {
     "variable fc_0.w_0 holds no value": "errors/NotFound.html",
     "NotFound: mul: variable fc_0.w_0 holds no value": "errors/NotFound.html",
     "FLAGS_disable_passes: there is no pass fuse_it": "errors/InvalidArgument.html",
+    "variable \"label\" has no value: it was not fed and no operator computes it": "errors/MissingFeed.html",
+    "the shape of fed variable 'x' is [-1, 8] (-1: any), but [4, 9] is given": "errors/InvalidValue.html",
+    "module 'anabranch.fluid.layers' has no attribute 'conv4d'": "absent.html",
 }
 TOPICS = {
     "quickstart": "learn/01_fit_a_line.html", "tutorial": "learn/01_fit_a_line.html",
     "performance": "understand/measured.html", "benchmark": "understand/measured.html", "license": "index.html#license",
     "docker": "install.html", "out of memory": "profiling.html#memory", "dygraph": "absent.html",
     "gpu": "do/use_a_gpu.html", "how to install on windows": "install.html", "checkpoint": "do/keep_checkpoints.html",
+    "memory": "profiling.html#memory", "threads": "learn/07_all_cores.html", "faq": "do/index.html",
+    "python version": "install.html", "bug report": "contributing.html", "amp": "do/use_a_gpu.html#numbers",
 }
 QUESTIONS = {"how to train from csv": "do/train_from_csv.html", "add an op": "do/add_an_operator.html",
              "read a stall report": "do/read_a_stall_report.html", "start a cluster": "do/start_a_cluster.html"}
@@ -108,6 +118,14 @@ _FUNCTIONS = {
               underlined: [...page.querySelectorAll(".highlight span")].filter(
                 span => window.getComputedStyle(span).textDecorationLine !== "none").length};
     }""",
+    "start": """async window => {
+      const page = window.document, top = node => Math.round(node.getBoundingClientRect().top);
+      const code = [...page.querySelectorAll("article pre")];
+      return {install: top(code.find(pre => pre.textContent.includes("pip install"))),
+              program: top(code.find(pre => pre.textContent.includes("fluid.layers"))),
+              figures: page.querySelectorAll("#how-fast tbody tr").length,
+              picture: page.querySelectorAll("article img").length};
+    }""",
     "filter": """async window => {
       const rows = () => [...window.document.querySelectorAll("table.filtered tbody tr")].filter(
         row => row.getClientRects().length);
@@ -125,8 +143,9 @@ def _visits() -> list[tuple[str, int, str]]:
     pages = [(page, width, "page") for page in PAGES for width in WIDTHS]
     pages += [(page, width, "reference") for page in REFERENCE for width in WIDTHS]
     asked = [*NAMES, *MESSAGES, *TOPICS, *QUESTIONS]
-    searches = [("search.html?q=" + words.replace(" ", "+").replace("#", "%23"), 1280, "search") for words in asked]
+    searches = [("search.html?q=" + quote_plus(words), 1280, "search") for words in asked]
     others = [*((address, 1280, "old") for address in OLD), ("differences.html", 1280, "filter"),
+              ("index.html", 1280, "start"),
               ("layers/dense.html", 1280, "copy"), ("learn/01_fit_a_line.html", 1280, "dark")]
     return [*pages, *searches, *others]
 
@@ -164,6 +183,9 @@ def faults(site: str) -> list[str]:
             wrong.append("%s: the buttons copy %s" % (address, found[:2]))
         elif kind == "dark" and not (found["differ"] and found["icon"] and found["text"] and not found["underlined"]):
             wrong.append("%s in dark mode: %s" % (address, found))
+        elif kind == "start" and not (found["install"] < found["program"] < SCREEN and found["figures"] > 2
+                                      and found["picture"]):
+            wrong.append("%s: the first screen does not show how to install and a program: %s" % (address, found))
         elif kind == "old" and not found.endswith(OLD[address]):
             wrong.append("%s leads to %s" % (address, found))
         elif kind == "filter" and not (found["all"] and 0 < found["after"] < found["before"] / 10):

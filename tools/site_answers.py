@@ -5,10 +5,11 @@ topics are in docs/topics.json.
 """
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import reference_operators
 
@@ -25,39 +26,91 @@ _OBJECTS = {"class": "class", "function": "function", "method": "method", "prope
 
 _TEXT = r'((?:"(?:[^"\\\n]|\\.)*"\s*)+)'
 _ERRORS = "|".join(error.__qualname__ for error in LISTED)
-#: An error that the sources make: its class and its text.
+#: An error that the C++ sources make: its class and its text.
 _MADE = re.compile(r'\b(?:ErrorKind::k|errors\.)?(%s)\s*[,(]\s*(?:(?:::)?fmt::format\(\s*)?%s' % (_ERRORS, _TEXT))
 
 
 def messages() -> list[tuple[str, str]]:
     """(text without what varies, class) of the errors in the sources whose text has at least three fixed words."""
-    found: dict[str, str] = {}
+    found: set[tuple[str, str]] = set()
     for folder, ends in (("src", (".cc", ".h")), (os.path.join("python", "anabranch"), (".py",))):
         for at, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
             for name in sorted(names):
                 if name.endswith(ends):
                     with open(os.path.join(at, name), encoding="utf-8") as file:
-                        found.update((text, kind) for kind, text in _made_in(file.read()) if kind != "Internal")
-    return sorted(found.items())
+                        made = _made_in_python(file.read()) if name.endswith(".py") else _made_in_cpp(file.read())
+                    found.update((text, kind) for kind, text in _first_lines(made) if kind != "Internal")
+    return sorted(found)
 
 
-def _made_in(source: str) -> Iterator[tuple[str, str]]:
-    for kind, literals in _MADE.findall(source):
-        text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"').replace("\\n", " ")
-        text = " ".join(re.sub(r"\{[^}]*\}|%[-\d.]*[a-z]", " ", text).split()).strip(" :,.;()")
+def _first_lines(made: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for kind, text in made:
+        fixed = re.sub(r"\{[^}]*\}|%[-\d.]*[a-z]", " ", text.strip().partition("\n")[0])
+        text = " ".join(fixed.split()).strip(' :,.;()')
         if len(re.findall(r"[A-Za-z]{2,}", text)) >= 3:
             yield kind, text
 
 
+def _made_in_cpp(source: str) -> Iterator[tuple[str, str]]:
+    for kind, literals in _MADE.findall(source):
+        yield kind, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"').replace("\\n", "\n")
+
+
+def _made_in_python(source: str) -> Iterator[tuple[str, str]]:
+    """(class, text) of the errors that a module makes, directly or with the text that one of its functions returns."""
+    tree = ast.parse(source)
+    returned: dict[str, list[ast.expr]] = {
+        function.name: [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+        for function in ast.walk(tree) if isinstance(function, ast.FunctionDef)}
+    kinds = {error.__qualname__ for error in LISTED}
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and call.args and _called(call) in kinds:
+            text = call.args[0]
+            for one in returned.get(_called(text), [text]) if isinstance(text, ast.Call) else [text]:
+                yield _called(call), _literal(one)
+
+
+def _called(call: ast.Call) -> str:
+    return getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+
+
+def _literal(text: ast.expr) -> str:
+    """The fixed part of a text, "" of an expression without one."""
+    if isinstance(text, ast.Constant) and isinstance(text.value, str):
+        return text.value
+    if isinstance(text, ast.JoinedStr):
+        return "".join(map(_literal, text.values))
+    if isinstance(text, ast.BinOp):                     # "..." % values, "..." + name
+        return _literal(text.left) + (" " + _literal(text.right) if isinstance(text.op, ast.Add) else "")
+    return " "
+
+
 def _objects(app) -> Iterator[tuple[str, str, str]]:
     """(name, kind, address) of what the pages describe."""
-    for name, _, kind, page, anchor, _ in app.env.domains["py"].get_objects():
+    objects = list(app.env.domains["py"].get_objects())
+    classes = {name for name, _, kind, _, _, _ in objects if kind == "class"}
+    for name, _, kind, page, anchor, _ in objects:
         if kind in _OBJECTS:
-            layer = name.startswith("anabranch.fluid.layers.") and name.count(".") == 3
-            yield name, "layer" if layer else _OBJECTS[kind], "%s.html#%s" % (page, anchor)
+            yield name, _kind(name, kind, classes), "%s.html#%s" % (page, anchor)
     for name, _, kind, page, anchor, _ in app.env.domains["std"].get_objects():
         if kind == "term":
             yield name, "term", "%s.html#%s" % (page, anchor)
+
+
+def _kind(name: str, kind: str, classes: set[str]) -> str:
+    """The kind of an object in the answers.
+
+    >>> _kind("anabranch.fluid.layers.fc", "function", set())
+    'layer'
+    >>> _kind("anabranch.fluid.optimizer.Adam", "attribute", set())
+    'class'
+    """
+    holder, _, last = name.rpartition(".")
+    if holder == "anabranch.fluid.layers":
+        return "layer"
+    if kind == "attribute" and holder not in classes and last[:1].isupper():
+        return "class"                                  # another name of a class: Adam is AdamOptimizer
+    return _OBJECTS[kind]
 
 
 def _listed() -> Iterator[tuple[str, str, str]]:

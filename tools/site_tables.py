@@ -25,8 +25,9 @@ def names_of(cell: nodes.Node) -> list[str]:
 
 
 def is_name(name: str) -> bool:
-    """Whether a word names something public: of fluid, its layers and optimizers, or an operator."""
-    modules = (fluid.layers, fluid, fluid.optimizer, fluid.io, fluid.metrics)
+    """Whether a word names something public: of fluid, of one of its modules, or an operator."""
+    modules = (fluid.layers, fluid, fluid.optimizer, fluid.io, fluid.metrics, fluid.clip, fluid.initializer, fluid.nets,
+               fluid.regularizer)
     return any(name in module.__all__ for module in modules) or name in _core.op_types()
 
 

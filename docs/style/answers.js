@@ -12,7 +12,8 @@ function wordsOf(text) {
   return text.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) || [];
 }
 
-/* Names that are the query, or end with it after a dot; equal letters go before equal names in other letters. */
+/* Names that are the query, or end with it after a dot. What programs call comes before the operators behind it, and
+   equal letters before equal names in other letters. */
 function namesLike(query) {
   const bare = query.replace(/\(.*$/, "").replace(/^(paddle|anabranch)\./, "");
   const lower = bare.toLowerCase();
@@ -20,8 +21,8 @@ function namesLike(query) {
     const other = name.toLowerCase();
     return lower && (other === lower || other.endsWith("." + lower));
   });
-  const same = ([name]) => name === bare || name.endsWith("." + bare);
-  return [...found.filter(same), ...found.filter(entry => !same(entry))];
+  const rank = ([name, kind]) => (kind === "operator" ? 2 : 0) + !(name === bare || name.endsWith("." + bare));
+  return found.sort((a, b) => rank(a) - rank(b));
 }
 
 function topicsIn(query) {
@@ -55,12 +56,15 @@ function messagesLike(query) {
 
 function answersTo(query) {
   const text = query.trim().replace(/\s+/g, " ");
+  const bare = text.toLowerCase().replace(NOISE, " ").trim();
   let names = namesLike(text);
-  if (!names.length) names = namesLike(text.toLowerCase().replace(NOISE, " ").trim());
-  const terms = names.filter(([, what]) => what === "term");  // what to do comes before what it is
-  names = names.filter(([, what]) => what !== "term");
+  if (!names.length) names = namesLike(bare);
+  if (!names.length) names = namesLike(bare.replace(/[ -]+/g, "_"));  // cross entropy
   const topics = topicsIn(text).map(([, title, address]) => [title, "page", address]);
-  const all = [...names, ...topics, ...terms, ...messagesLike(text)];
+  // What to do comes before what it is, and before methods that happen to have the name of a topic.
+  const last = new Set(text.includes(".") ? ["term"] : ["term", "method", "attribute"]);
+  const all = [...names.filter(([, what]) => !last.has(what)), ...topics, ...names.filter(([, what]) => last.has(what)),
+               ...messagesLike(text)];
   const seen = new Set();
   return all.filter(([, , address]) => !seen.has(address) && seen.add(address)).slice(0, MOST_ANSWERS);
 }

@@ -1,5 +1,6 @@
 "use strict";
-/* On every page: old addresses of entries that have moved, the filter of a page of tables, frames of pictures, long paths. */
+/* On every page: old addresses of entries that have moved, the filter of a page of tables, names of columns, frames of
+   pictures, long paths. */
 
 /* layers.html#anabranch.fluid.layers.fc was the entry of fc; it is now on another page, to which this one links. */
 function forward() {
@@ -38,7 +39,30 @@ function startFilter() {
   apply();
 }
 
-/* A picture scrolls in its frame, and leads to its file. */
+/* On a telephone each cell stands below the other, without the heads of the columns: a cell says what it holds. */
+function labelCells() {
+  for (const table of document.querySelectorAll("article table.docutils")) {
+    const heads = table.tHead ? [...table.tHead.rows[0].cells].map(cell => cell.textContent.trim()) : [];
+    if (heads.length < 3) continue;
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].slice(1).forEach((cell, i) => {
+        if (heads[i + 1] && cell.textContent.trim()) cell.dataset.label = heads[i + 1];
+      });
+    }
+  }
+}
+
+/* Text that is drawn at this part of its size can still be read. */
+const LEGIBLE = 0.7;
+const TALL = 1100;
+
+/* A picture leads to its file. It is whole where its text can be read then; otherwise it scrolls in its frame. */
+function fitPicture(picture) {
+  const frame = picture.parentElement, scale = Math.min(1, frame.parentElement.clientWidth / picture.naturalWidth);
+  frame.classList.toggle("whole", scale >= LEGIBLE && picture.naturalHeight * scale <= TALL);
+  frame.classList.toggle("narrowed", scale >= LEGIBLE);
+}
+
 function framePictures() {
   for (const picture of document.querySelectorAll("article img[src$='.svg']")) {
     if (picture.closest("a")) continue;
@@ -46,6 +70,8 @@ function framePictures() {
     link.title = "Open the picture in full size";
     picture.replaceWith(link);
     link.append(picture);
+    if (picture.complete) fitPicture(picture);
+    else picture.addEventListener("load", () => fitPicture(picture));
   }
 }
 
@@ -59,4 +85,6 @@ function cutPaths() {
   }
 }
 
-document.addEventListener("DOMContentLoaded", () => { forward(); startFilter(); framePictures(); cutPaths(); });
+document.addEventListener("DOMContentLoaded", () => {
+  forward(); startFilter(); labelCells(); framePictures(); cutPaths();
+});

@@ -27,6 +27,9 @@ def test_messages_of_the_sources_have_their_class():
     assert len(found) > 800
     assert found["variable holds no value"] == "NotFound"
     assert found["the folder of the logs, , cannot be written"] == "Unavailable"
+    # Text in single quotes, of which people copy the first line, and text that a function returns.
+    assert found['variable " " has no value: it was not fed and no operator computes it'] == "MissingFeed"
+    assert ("act must be the name of an activation, got", "InvalidValue") in site_answers.messages()
 
 
 def test_pages_of_topics_exist_or_are_written_by_the_build():
@@ -34,10 +37,21 @@ def test_pages_of_topics_exist_or_are_written_by_the_build():
     with open(os.path.join(ROOT, "docs", "topics.json"), encoding="utf-8") as file:
         topics = json.load(file)
     for page in topics:
-        path = page.partition("#")[0] + ".md"
-        assert path in generate_reference.PAGES or os.path.exists(os.path.join(ROOT, "docs", path)), page
+        path, _, anchor = page.partition("#")
+        there = os.path.join(ROOT, "docs", path + ".md")
+        assert path + ".md" in generate_reference.PAGES or os.path.exists(there), page
+        if anchor:
+            with open(there, encoding="utf-8") as file:
+                headings = [line.strip("# \n").lower().replace(" ", "-") for line in file if line.startswith("#")]
+            assert anchor in headings, page
     words = {word for of in topics.values() for word in of}
     assert {"quickstart", "tutorial", "performance", "docker", "license", "out of memory", "dygraph"} <= words
+
+
+def test_other_names_of_classes_are_classes():
+    assert site_answers._kind("anabranch.fluid.optimizer.Adam", "attribute", set()) == "class"
+    assert site_answers._kind("anabranch.Report.T", "attribute", {"anabranch.Report"}) == "attribute"
+    assert site_answers._kind("anabranch.fluid.layers.fc", "function", set()) == "layer"
 
 
 def cell(*literals):
@@ -47,7 +61,8 @@ def cell(*literals):
 
 @pytest.mark.parametrize("literals, names", [
     (["dropout"], ["dropout"]), (["fluid.layers.conv2d(x)", "groups"], ["conv2d"]), (["padding_idx"], []),
-    (["Executor", "Executor"], ["Executor"]), (["fluid.optimizer.Adam"], ["Adam"]), ([], []),
+    (["Executor", "Executor"], ["Executor"]), (["GradientClipByNorm"], ["GradientClipByNorm"]),
+    (["fluid.optimizer.Adam"], ["Adam"]), ([], []),
 ])
 def test_names_of_a_row(literals, names):
     assert site_tables.names_of(cell(*literals)) == names
@@ -84,21 +99,25 @@ def test_the_picture_of_lesson_3_shows_what_its_program_learns():
 ANSWERS = {
     "names": [["anabranch.fluid.layers.fc", "layer", "layers/dense.html#fc"],
               ["anabranch.fluid.layers.mean", "layer", "mean.html"],
-              ["anabranch.fluid.Program", "class", "program.html"], ["mean", "operator", "operators/m.html#mean"]],
-    "topics": [["out of memory", "Memory", "memory.html"], ["docker", "Install", "install.html"]],
+              ["anabranch.fluid.Program", "class", "program.html"], ["mean", "operator", "operators/m.html#mean"],
+              ["momentum", "operator", "operators/m.html#momentum"], ["anabranch.fluid.Momentum", "class", "momentum"],
+              ["anabranch.fluid.layers.cross_entropy", "layer", "losses.html"],
+              ["anabranch.fluid.Report.threads", "attribute", "report.html"]],
+    "topics": [["out of memory", "Memory", "memory.html"], ["docker", "Install", "install.html"],
+               ["threads", "All cores", "cores.html"]],
     "messages": [["variable holds no value", "NotFound", "errors/NotFound.html"],
                  ["fetched variable holds no value", "NotFound", "other.html"],
                  ["axis must be below the rank, got", "InvalidArgument", "errors/InvalidArgument.html"]],
 }
 
 
-def page_with(folder, script, body):
+def page_with(folder, script, body, style=""):
     path = os.path.join(str(folder), script + ".html")
     with open(os.path.join(STYLE, script), encoding="utf-8") as file:
         code = file.read()
     with open(path, "w", encoding="utf-8") as file:
-        file.write("<!doctype html><body>%s<script>const ANSWERS = %s;\n%s</script></body>" % (
-            body, json.dumps(ANSWERS), code))
+        file.write("<!doctype html><style>%s</style><body>%s<script>const ANSWERS = %s;\n%s</script></body>" % (
+            style, body, json.dumps(ANSWERS), code))
     return path
 
 
@@ -107,6 +126,8 @@ def test_answers_to_searches(tmp_path):
     page_with(tmp_path, "answers.js", '<div id="search-results"></div>')
     asked = {
         "fc": ["layers/dense.html#fc"], "fluid.layers.fc": ["layers/dense.html#fc"], "FC": ["layers/dense.html#fc"],
+        "momentum": ["momentum", "operators/m.html#momentum"], "cross entropy": ["losses.html"],
+        "threads": ["cores.html", "report.html"], "Report.threads": ["report.html"],
         "paddle.fluid.Program": ["program.html"], "mean": ["mean.html", "operators/m.html#mean"],
         "the fc layer": ["layers/dense.html#fc"], "how to install with docker": ["install.html"],
         "it runs out of memory": ["memory.html"], "dockers": [], "gram": [],
@@ -143,3 +164,33 @@ def test_rows_are_filtered_and_old_addresses_forwarded(tmp_path):
     assert one[:2] == [["conv2d groups"], "1 row"] and none[:2] == [[], "0 rows"]
     assert everything[2].endswith("/picture.svg")
     assert moved.endswith("/other.html#new.place") and stays.endswith("/site.js.html#one")
+
+
+CELLS = """<article><table class="docutils"><thead><tr><th><p>workload</p></th><th><p>Fluid</p></th>
+<th><p>others</p></th></tr></thead><tbody><tr><td><p>word2vec</p></td><td><p>3.00</p></td><td><p>gensim</p></td></tr>
+<tr><td><p>CTR</p></td><td><p>1.63</p></td><td><p></p></td></tr></tbody></table>
+<table class="docutils"><thead><tr><th>layer</th><th>what it does</th></tr></thead>
+<tbody><tr><td>fc</td><td>products</td></tr></tbody></table>%s</article>"""
+
+
+@needs_browser
+def test_cells_say_what_they_hold_on_a_telephone_and_pictures_fit(tmp_path):
+    sizes = {"small": (300, 200), "wide": (480, 500), "graph": (900, 500), "tower": (300, 3000)}
+    for name, (width, height) in sizes.items():
+        (tmp_path / (name + ".svg")).write_text('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"/>' % (
+            width, height))
+    with open(os.path.join(STYLE, "site.css"), encoding="utf-8") as file:
+        page_with(tmp_path, "site.js", CELLS % "".join("<p><img src=%s.svg></p>" % name for name in sizes), file.read())
+    shown = """async window => {
+      await pause(200);
+      const page = window.document, frames = [...page.querySelectorAll("a.picture")];
+      return {labels: [...page.querySelectorAll("td")].map(cell => window.getComputedStyle(cell, "::before").content),
+              scroll: frames.map(f => [f.scrollWidth > f.clientWidth + 1, f.scrollHeight > f.clientHeight + 1]),
+              left: page.querySelector("table").getBoundingClientRect().left};
+    }"""
+    visits = [("site.js.html", width, "shown") for width in (390, 1280)]
+    phone, desk = browser.visit(str(tmp_path), visits, {"shown": shown})
+    assert phone["labels"] == ["none", '"Fluid: "', '"others: "', "none", '"Fluid: "', "none", "none", "none"]
+    assert set(desk["labels"]) == {"none"} and desk["left"] < 20
+    assert phone["scroll"] == [[False, False], [False, False], [True, False], [False, True]]
+    assert desk["scroll"] == [[False, False], [False, False], [False, False], [False, True]]
