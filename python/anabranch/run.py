@@ -54,13 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         made.error("--data: there is no folder %s" % args.data)
     if args.data is not None:
         os.environ["ANABRANCH_DATA"] = os.path.abspath(args.data)
-    _hide_launcher()
+    hide_launcher()
     execute(args.script, args.args, args.module)
     return 0
 
 
-def _hide_launcher() -> None:
-    """Lets tracebacks start in the script: the frames of this command and of ``runpy`` above it are left out."""
+def hide_launcher() -> None:
+    """From now on, tracebacks start in the script, without the frames of this command and of ``runpy``."""
     show = sys.excepthook
 
     def excepthook(kind: Any, error: Any, trace: TracebackType | None) -> None:

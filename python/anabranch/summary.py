@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, fluid
+from ._terminal import WIDTH, columns, wrapped
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
 from .fluid.io.variables import is_parameter, is_persistable
@@ -102,10 +104,11 @@ def _stored(what, variables):
         count = int(np.prod([max(n, 0) for n in v.shape], dtype=np.int64)) if v.shape else 1
         size = count * np.dtype(numpy_dtype(v.dtype)).itemsize
         values, total = values + count, total + size
-        rows.append((v.name, _form(v), format(count, ","), "values", format(size, ","), "bytes"))
+        rows.append((v.name, _form(v), format(count, ","), "value" if count == 1 else "values",
+                     format(size, ","), "byte" if size == 1 else "bytes"))
     lines = _table(rows)
     return ["%s: %s values, %s bytes" % (what, format(values, ","), format(total, ","))] + [
-        "  " + line.replace("  values", " values").replace("  bytes", " bytes") for line in lines]
+        "  " + re.sub(r"  (values?|bytes?)\b", r" \1", line) for line in lines]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -132,5 +135,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = summary(load(args.model, args.model_filename))
     except Exception as e:
         return complain("summary", e)
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(wrapped(text, columns(sys.stdout) if sys.stdout.isatty() else WIDTH) + "\n")
     return 0

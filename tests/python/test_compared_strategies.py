@@ -84,6 +84,23 @@ def test_a_loss_a_printed_number_and_a_strategy_that_fails(tmp_path):
     assert done.returncode == 1 and "no geo today" in done.stderr
 
 
+@pytest.mark.skipif(not networked(), reason="built without gRPC")
+def test_a_script_without_fleet_is_refused(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import numpy\nimport anabranch.fluid as fluid\nx = fluid.data('x', [None, 2])\n"
+                      "loss = fluid.layers.mean(fluid.layers.fc(x, 1))\nfluid.optimizer.SGD(0.1).minimize(loss)\n"
+                      "exe = fluid.Executor()\nexe.run(fluid.default_startup_program())\n"
+                      "for _ in range(9):\n    exe.run(feed={'x': numpy.ones((2, 2), 'float32')})\n")
+    done = compare("--rounds", "1", "--workers", "1", "--servers", "1", "--steps", "5", str(script))
+    assert done.returncode == 1 and "script.py does not call fleet.distributed_optimizer" in done.stderr, done.stderr
+
+
+def test_strategies_that_fail_alike_share_a_message():
+    log = "launch: server %d ended with 1. The end of its log:\n  File a.py, line 1\nValueError: act is bad\n  help"
+    failed = {"sync": log % 0, "async": log % 1, "geo": "launch: no port"}
+    assert strategies._by_reason(failed) == [(["sync", "async"], log % 0), (["geo"], "launch: no port")]
+
+
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("feed", ["dict", "list", "loader", "started", "py_reader"])
 def test_rows_and_losses_of_all_replicas_count(tmp_path, feed, replicas):

@@ -20,6 +20,7 @@ def test_models_of_both_ways_of_saving(tmp_path, capsys):
     assert summary.main([str(tmp_path / "net")]) == 0
     said = capsys.readouterr().out
     assert "2 adam" in said and "learning_rate_0" in said
+    assert max(map(len, said.splitlines())) <= 80 and " 1 value  " in said and " 1 values" not in said, said
 
 
 def test_no_model(tmp_path, capsys):
@@ -27,3 +28,4 @@ def test_no_model(tmp_path, capsys):
     assert "there is no model" in capsys.readouterr().err
     (tmp_path / "bad").write_bytes(b"\\xff" * 20)
     assert summary.main([str(tmp_path / "bad")]) == 1
+    assert "%s is not a saved model: " % (tmp_path / "bad") in capsys.readouterr().err

@@ -283,5 +283,5 @@ def _no_activation(layer: str, name: Any) -> str:
     from . import layers
     from .layers import _generated_activations
     known = sorted({*_generated_activations.__all__, *layers.ops.__all__, "softmax", "swish"} - {"cumsum"})
-    return "%s: act must be the name of an activation, got %r%s\n  activations: %s" % (
-        layer, name, near(name, known), wrapped(", ".join(known)).replace("\n", "\n  "))
+    return "%s: act must be the name of an activation, got %r%s\n%s" % (
+        layer, name, near(name, known), wrapped("  activations: " + ", ".join(known)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import fluid
-from ..fluid.errors import NotFound
+from ..fluid.errors import EnforceNotMet, InvalidValue, NotFound
 from ..fluid.framework import Program
 from ..fluid.framework.dtype import VarType, numpy_dtype
 from ..predictor import Predictor
@@ -28,11 +28,16 @@ def load(path: str, model_filename: str | None = None) -> Program:
 
     Raises:
         NotFound: there is no model.
+        InvalidValue: the file does not contain a program.
     """
     for name in (path, path + ".pdmodel", os.path.join(path, model_filename or "__model__")):
         if os.path.isfile(name):
             with open(name, "rb") as file:
-                return Program.parse_from_string(file.read())
+                text = file.read()
+            try:
+                return Program.parse_from_string(text)
+            except EnforceNotMet as e:
+                raise InvalidValue("%s is not a saved model: %s" % (name, e.message)) from None
     raise NotFound("there is no model: neither %s.pdmodel nor %s" % (path, os.path.join(
         path, model_filename or "__model__")))
 

@@ -119,21 +119,29 @@ class Sample:
         return [np.asarray(one.get_tensor()).ravel().tolist() for one in held]
 
 
-def _under(strategy: str, geo_every: int) -> None:
-    """From now on ``fleet.distributed_optimizer`` uses this strategy instead of the script's."""
+def _under(strategy: str, geo_every: int) -> list[Any]:
+    """From now on ``fleet.distributed_optimizer`` uses this strategy instead of the script's.
+
+    Returns:
+        list: gets the optimizers that the script distributes.
+    """
+    distributed: list[Any] = []
     given = servers.DistributedTranspiler.distributed_optimizer
 
     def distributed_optimizer(self: Any, optimizer: Any, own: Any = None) -> Any:
+        distributed.append(optimizer)
         if strategy == "geo":
             every = own.get_program_config().geo_sgd_need_push_nums if isinstance(own, GeoStrategy) else geo_every
             return given(self, optimizer, StrategyFactory.create_geo_strategy(every))
         return given(self, optimizer, getattr(StrategyFactory, "create_%s_strategy" % strategy)())
     setattr(servers.DistributedTranspiler, "distributed_optimizer", distributed_optimizer)  # noqa: B010
+    return distributed
 
 
 def main(script: str, args: list[str]) -> None:
     """Runs the script as a server or a worker, as the environment variables define."""
-    _under(os.environ[STRATEGY], int(os.environ[GEO_EVERY]))
+    run.hide_launcher()
+    distributed = _under(os.environ[STRATEGY], int(os.environ[GEO_EVERY]))
     if os.environ.get("TRAINING_ROLE") == "PSERVER":
         run.execute(script, args)
         return
@@ -141,11 +149,12 @@ def main(script: str, args: list[str]) -> None:
     if scripts.watch(script, args, sample.see):
         sample.sent()
         measured = sample.result()
-        servers.fleet.stop_worker()
+        if distributed:
+            servers.fleet.stop_worker()
     else:                       # the script made fewer steps, and has stopped the worker itself
         measured = sample.result()
     with open("%s.%s" % (os.environ[RESULT], os.environ["PADDLE_TRAINER_ID"]), "w") as file:
-        json.dump(measured, file)
+        json.dump(dict(measured, distributed=bool(distributed)), file)
 
 
 if __name__ == "__main__":

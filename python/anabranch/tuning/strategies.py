@@ -26,7 +26,7 @@ import numpy as np
 from .. import launch
 from .._processes import free_ports
 from .._trials_row import Trials
-from ..fluid.errors import InvalidValue, NotFound, Unavailable
+from ..fluid.errors import InvalidValue, NotAllowed, NotFound, Unavailable
 from ..looking.command_line import Parser, ended, no_script
 from . import sampled
 from .table import aligned
@@ -99,6 +99,7 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
 
     Raises:
         RuntimeError: a process failed (the message has the end of its log), or the script made too few steps.
+        NotAllowed: the script does not use ``fleet``.
     """
     logs, result = os.path.join(folder, "logs"), os.path.join(folder, "measured")
     shutil.rmtree(logs, ignore_errors=True)
@@ -118,6 +119,9 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
     for index in range(how.workers):
         with open("%s.%d" % (result, index)) as file:
             measured.append(json.load(file))
+    if not all(one["distributed"] for one in measured):
+        raise NotAllowed("%s does not call fleet.distributed_optimizer, so no strategy applies to it; `anabranch tune` "
+                         "compares settings of such scripts" % how.script)
     made = min(one["steps"] for one in measured)
     if not all(one["rows"] for one in measured):
         raise Unavailable("a worker ran %d steps, which is too few to time" % made)
@@ -139,8 +143,17 @@ def table(how: Sampling, found: dict[str, list[Outcome]], failed: dict[str, str]
                          "-" if value is None else "%.4f" % value))
         lines += ["%d steps of each worker, %d servers, %d workers, best of %d rounds"
                   % (min(one.steps for one in best.values()), how.servers, how.workers, rounds), "", aligned(rows)]
-    lines += ["%s failed: %s" % pair for pair in failed.items()]
+    lines += ["%s failed: %s" % (", ".join(names), text) for names, text in _by_reason(failed)]
     return "\n".join(lines) + "\n"
+
+
+def _by_reason(failed: dict[str, str]) -> list[tuple[list[str], str]]:
+    """(strategies, message) of each reason: the error at the end of a log, after the lines of its traceback."""
+    found: dict[str, tuple[list[str], str]] = {}
+    for name, text in failed.items():
+        reason = re.split(r"\n(?=\S)", text)[-1]
+        found.setdefault(reason, ([], text))[0].append(name)
+    return list(found.values())
 
 
 def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) -> str:
