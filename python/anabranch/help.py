@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +21,10 @@ from .looking.command_line import Parser, complain
 #: Modules in which a name without its module is looked up, in this order.
 _MODULES = ("fluid", "fluid.layers", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip",
             "fluid.io", "fluid.metrics", "fluid.nets", "fluid.profiler")
+
+#: A line of a docstring above this width goes on in the next line.
+_SOURCE_WIDTH = 90
+_CODE = (">>>", "... ")
 
 
 def error_page(error: type[errors.EnforceNotMet]) -> str:
@@ -73,11 +78,35 @@ def _described(name: str) -> str | None:
         if inspect.isclass(found) or inspect.isfunction(found):
             title = ".".join(path)
             try:
-                title += str(inspect.signature(found)).replace("'", "")
+                title += re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
             except ValueError:
                 pass
-            return "fluid.%s\n\n%s\n" % (title, inspect.getdoc(found) or "It has no documentation.")
+            return "fluid.%s\n\n%s\n" % (title, _joined(inspect.getdoc(found) or "It has no documentation."))
     return None
+
+
+def _joined(text: str) -> str:
+    """A docstring with each entry on one line, so that it can be wrapped to the width of the terminal.
+
+    >>> text = "Args:\\n    x (int): %s\\n        end.\\n    y (int): other." % ("long " * 20)
+    >>> print(_joined(text).replace("long ", ""))
+    Args:
+        x (int): end.
+        y (int): other.
+    """
+    lines: list[str] = []
+    last, begun = "", 0                                 # the line above, and the indentation of its entry
+    for line in text.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        wrapped_above = len(last) > _SOURCE_WIDTH and not last.lstrip().startswith(_CODE)
+        if line.strip() and wrapped_above and (indent > begun or indent == begun == 0) and not line.lstrip().startswith(
+                ("- ", *_CODE)):
+            lines[-1] = lines[-1].rstrip() + " " + line.strip()
+        else:
+            lines.append(line)
+            begun = indent
+        last = line
+    return "\n".join(lines)
 
 
 def _known() -> Iterator[str]:

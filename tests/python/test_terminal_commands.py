@@ -103,13 +103,21 @@ def test_tune_shows_its_progress(tmp_path):
 
 def test_reports_fit_80_columns(tmp_path):
     (tmp_path / "train.py").write_text(NET)
-    lines, _, code = lines_of(["-m", "anabranch", "explain", str(tmp_path / "train.py")])
+    lines, _, code = lines_of(["-m", "anabranch", "explain", "--all", str(tmp_path / "train.py")])
     assert code == 0 and any(line.startswith("  fuse_recurrent") for line in lines)
+    lines, _, code = lines_of(["-m", "anabranch", "explain", str(tmp_path / "train.py")])
+    at = lines.index("  changed by:")
+    assert code == 0 and len(lines) < 30 and any(line.startswith("    fuse_fc ") for line in lines[at:]), lines
+    assert "fuse_recurrent" in " ".join(lines).partition("not changed by: ")[2]
+    assert "  skipped because the program runs on the CPU: mixed_precision," in "\n".join(lines)
     for name in ("layers.fc", "NotFound", "lookup_table_v2", "FLAGS_check_nan_inf"):
         done = anabranch("help", name)
         wide = [line for line in done.stdout.splitlines()
                 if len(line) > 80 and not line.lstrip().startswith((">>>", "... "))]
         assert done.returncode == 0 and not wide, wide
+    lines = anabranch("help", "fc").stdout.splitlines()
+    assert "cell_activation: str = 'tanh'" in " ".join(anabranch("help", "dynamic_lstm").stdout.split())
+    assert not any(line.startswith(" " * 8) for line in lines), "lines of the source are joined before they are cut"
 
 
 @pytest.mark.parametrize("name", ["", *sorted(commands.COMMANDS)])

@@ -14,6 +14,7 @@ from ..predictor import Predictor
 from . import models, scripts
 from .command_line import Parser, ended
 from .draw import engine_of
+from .passes import shortened
 
 
 def text_of_script(script: str, args: Sequence[str]) -> str:
@@ -38,6 +39,8 @@ def text_of_script(script: str, args: Sequence[str]) -> str:
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch explain``."""
     made = Parser(prog="anabranch explain", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("--all", action="store_true",
+                      help="Show every pass with what it does, also those that changed nothing or were skipped.")
     models.add_arguments(made, "Script that trains, or folder written by save_inference_model.")
     return made
 
@@ -63,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             predictor = Predictor(args.what)
             predictor.run(models.zeros(predictor))
             text = predictor.explain()
+        text = text if args.all else shortened(text)
         width = columns(sys.stdout) if sys.stdout.isatty() else WIDTH
         sys.stdout.write(wrapped(text.rstrip("\n"), width) + "\n")
         return 0
