@@ -18,6 +18,7 @@ SCREEN = 900
 PAGES = ("index.html", "install.html", "learn/01_fit_a_line.html", "learn/03_classify.html", "do/train_from_csv.html",
          "do/read_a_stall_report.html", "errors.html", "errors/NotFound.html", "clusters.html", "profiling.html",
          "move/from_pytorch.html", "understand/guarantees.html", "understand/measured.html", "what_works.html")
+SOURCES = ("_sources/anabranch/fluid/layers/dense.py.html", "_sources/anabranch/fluid/executor.py.html")
 #: Pages of the reference: no name in code may be broken there, in no table of any page either.
 REFERENCE = ("layers.html", "layers/dense.html", "layers/detection.html", "layers/sequences.html", "classes.html",
              "classes/fluid.html", "classes/fluid.optimizer.html", "operators.html", "operators/f.html",
@@ -139,8 +140,10 @@ _FUNCTIONS = {
 }
 
 
-def _visits() -> list[tuple[str, int, str]]:
-    pages = [(page, width, "page") for page in PAGES for width in WIDTHS]
+def _visits(site: str) -> list[tuple[str, int, str]]:
+    # Without a repository to link to, the site has pages of the sources.
+    sources = [page for page in SOURCES if os.path.exists(os.path.join(site, page))]
+    pages = [(page, width, "page") for page in (*PAGES, *sources) for width in WIDTHS]
     pages += [(page, width, "reference") for page in REFERENCE for width in WIDTHS]
     asked = [*NAMES, *MESSAGES, *TOPICS, *QUESTIONS]
     searches = [("search.html?q=" + quote_plus(words), 1280, "search") for words in asked]
@@ -172,7 +175,7 @@ def _of_search(words: str, results: list[str]) -> list[str]:
 
 def faults(site: str) -> list[str]:
     """The faults of a site, a line each."""
-    visits, wrong = _visits(), []
+    visits, wrong = _visits(site), []
     asked = iter([*NAMES, *MESSAGES, *TOPICS, *QUESTIONS])
     for (address, width, kind), found in zip(visits, browser.visit(site, visits, _FUNCTIONS)):
         if kind in ("page", "reference"):

@@ -15,8 +15,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python", "anabranch")
-_STYLE = """pre { font-size: 13px; line-height: 1.5; } :target { background: #ffe9a8; }
-@media (prefers-color-scheme: dark) { body { background: #1b1c1e; color: #ddd; } :target { background: #5a4a10; } }"""
+_STYLE = """pre { font-size: 13px; line-height: 1.5; overflow-x: auto; } h1 { overflow-wrap: anywhere; }
+:target { background: #ffe9a8; } %s
+@media (prefers-color-scheme: dark) { %s body { background: #1b1c1e; color: #ddd; }
+:target { background: #5a4a10; } }""" % tuple(HtmlFormatter(style=style, nobackground=True).get_style_defs(".highlight")
+                                              for style in ("default", "monokai"))
 
 
 @functools.lru_cache(maxsize=None)
@@ -55,9 +58,8 @@ def page(path: str) -> str:
         source = file.read()
     formatter = HtmlFormatter(linenos="inline", lineanchors="L", linespans="L", nobackground=True)
     return ("<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-            "<title>anabranch/%s</title><style>%s %s</style><body><h1>anabranch/%s</h1>%s</body></html>" % (
-                path, formatter.get_style_defs(".highlight"), _STYLE, path,
-                highlight(source, PythonLexer(), formatter)))
+            "<title>anabranch/%s</title><style>%s</style><body><h1>anabranch/%s</h1>%s</body></html>" % (
+                path, _STYLE, path, highlight(source, PythonLexer(), formatter)))
 
 
 def _place(name: str) -> tuple[str, int] | None:
