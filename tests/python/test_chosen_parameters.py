@@ -76,9 +76,36 @@ def test_an_empty_list_leaves_the_list_of_the_constructor(net):
     lambda hidden, loss: optimizer.SGD(0.1).minimize(loss, no_grad_set={loss}),
     lambda hidden, loss: optimizer.SGD(0.1).minimize(loss, parameter_list=["w"], no_grad_set=["w"]),
 ])
-def test_nothing_to_train_is_an_error_that_says_why(net, minimize):
-    with pytest.raises(ValueError, match="parameter_list, no_grad_set or trainable=False leave no parameter"):
-        minimize(*net)
+def test_nothing_to_train_is_a_warning_that_says_why(net, minimize):
+    with pytest.warns(UserWarning, match="parameter_list, no_grad_set or trainable=False leave no parameter") as told:
+        assert trained(minimize(*net)) == []
+    assert told[-1].filename == __file__
+
+
+NO_PARAMETERS = {
+    "no parameter": lambda x: x,
+    "a frozen parameter": lambda x: fluid.layers.fc(x, 2, param_attr=fluid.ParamAttr(trainable=False), bias_attr=False),
+    "a parameter before stop_gradient": lambda x: stopped(fluid.layers.fc(x, 2)),
+}
+
+
+def stopped(variable):
+    variable.stop_gradient = True
+    return variable
+
+
+@pytest.mark.parametrize("layer", list(NO_PARAMETERS.values()), ids=list(NO_PARAMETERS))
+@pytest.mark.parametrize("make", [optimizer.SGD, optimizer.Adam, lambda rate: optimizer.Momentum(rate, 0.9)])
+def test_a_program_that_trains_nothing_runs(layer, make):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        loss = fluid.layers.mean(layer(fluid.data("x", [3, 4])))
+        with pytest.warns(UserWarning, match="nothing is trained"):
+            assert make(0.1).minimize(loss) == ([], [])
+        exe = fluid.Executor()
+        if startup.global_block().ops:
+            exe.run(startup)
+        assert exe.run(main, feed={"x": np.ones((3, 4), "float32")}, fetch_list=[loss])[0].shape == (1,)
 
 
 def test_append_backward_of_an_empty_list_returns_none_of_the_gradients(net):

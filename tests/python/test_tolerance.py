@@ -150,9 +150,9 @@ def test_a_composite_metric_resets_nothing_in_exact_mode(exact):
     assert _reset() == 1
 
 
-def test_nothing_to_apply_is_an_error():
-    with pytest.raises(ValueError, match="params_grads must hold a gradient"):
-        fluid.optimizer.SGD(0.1).apply_gradients([])
+def test_nothing_to_apply_is_a_warning():
+    with pytest.warns(UserWarning, match="SGDOptimizer: nothing is trained"):
+        assert fluid.optimizer.SGD(0.1).apply_gradients([]) == []
 
 
 def test_nothing_to_apply_is_nothing_to_do_in_exact_mode(exact):

@@ -15,7 +15,7 @@ from .. import framework, layers, unique_name, user_warnings
 from ..backward import append_backward, no_grad_names
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..described import Described
-from ..errors import InvalidType, InvalidValue, NotOffered, Violated
+from ..errors import InvalidType, NotOffered, Violated
 from ..framework import Variable, default_main_program, default_startup_program, program_guard
 from ..framework.dtype import VarType
 from ..framework.variable import is_growable
@@ -277,7 +277,6 @@ class Optimizer(Described):
 
         Raises:
             AssertionError: ``loss`` is not a Variable of one element.
-            ValueError: the loss depends on no trainable parameter.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -319,13 +318,11 @@ class Optimizer(Described):
         """Second half of :meth:`minimize`: appends clips, regularization, and one update op per parameter.
 
         Args:
-            params_grads (list): (parameter, gradient) pairs.
+            params_grads (list): (parameter, gradient) pairs. If none has a gradient, a warning says that nothing is
+                trained.
 
         Returns:
             list of Operator: the update ops.
-
-        Raises:
-            ValueError: ``params_grads`` has no gradient.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -335,10 +332,10 @@ class Optimizer(Described):
             ['adam', 'adam']
         """
         if not any(grad is not None for _, grad in params_grads):
-            if check.exact_fluid():
-                return []
-            raise InvalidValue("%s: params_grads must hold a gradient, got none: parameter_list, no_grad_set or "
-                               "trainable=False leave no parameter that the loss depends on" % type(self).__name__)
+            if not check.exact_fluid():
+                user_warnings.warn("%s: nothing is trained: parameter_list, no_grad_set or trainable=False leave no "
+                                   "parameter that the loss depends on" % type(self).__name__)
+            return []
         params_grads = sorted(params_grads, key=lambda pair: pair[0].name)
         if self._grad_clip is not None:
             params_grads = self._grad_clip(params_grads)
@@ -379,7 +376,6 @@ class Optimizer(Described):
 
         Raises:
             AssertionError: ``loss`` is not a Variable of one element.
-            ValueError: the loss depends on no trainable parameter.
 
         Examples:
             >>> import anabranch.fluid as fluid
