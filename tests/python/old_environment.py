@@ -61,6 +61,8 @@ CASES = {
     "collections": lambda: issubclass(dict, collections.Mapping),
     "modules": lambda: [time.clock() >= 0, fractions.gcd(4, 6), base64.encodestring(b"a")],
     "argspec": lambda: inspect.getargspec(stored).args,
+    "arguments of a layer": lambda: inspect.getfullargspec(fluid.layers.softmax).args[:2],
+    "arguments of a method": lambda: inspect.getfullargspec(fluid.Executor.run).args[:3],
     "json": lambda: json.loads("[1]", encoding="utf-8"),
     "thread": lambda: threading.Thread().isAlive(),
     "six": lambda: [six.PY3, list(six.iteritems({1: 2})), six.string_types[0].__name__, urlopen.__name__],

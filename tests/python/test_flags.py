@@ -31,3 +31,37 @@ def test_passes_are_switched_off_between_runs(compiled):
     assert fused < apart
     assert nodes()[0] == fused
     assert (first == second).all()
+
+
+@pytest.fixture
+def flags():
+    kept = fluid.get_flags(["FLAGS_check_nan_inf", "FLAGS_eager_delete_tensor_gb"])
+    yield fluid.core.globals()
+    fluid.set_flags(kept)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("FLAGS_check_nan_inf", True), ("FLAGS_check_nan_inf", 1), ("FLAGS_eager_delete_tensor_gb", 2)])
+def test_an_item_of_the_global_flags_sets_the_flag(flags, name, value):
+    flags[name] = value
+    assert flags[name] == value
+    assert fluid.get_flags(name) == {name: value}
+
+
+def test_the_global_flags_show_later_changes(flags):
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    assert flags["FLAGS_check_nan_inf"] is True and flags.get("FLAGS_check_nan_inf") is True
+    assert "FLAGS_check_nan_inf" in flags.keys() and flags.is_public("FLAGS_check_nan_inf")
+    assert len(flags) == len(list(flags)) > 20
+
+
+def test_flags_that_do_not_exist(flags):
+    assert "FLAGS_none" not in flags and not flags.is_public("FLAGS_none") and flags.get("FLAGS_none", 5) == 5
+    with pytest.raises(fluid.core.EnforceNotMet, match="there is no flag 'FLAGS_none'"):
+        flags["FLAGS_none"]
+    with pytest.raises(ValueError, match="there is no flag 'FLAGS_none'"):
+        flags["FLAGS_none"] = 1
+    with pytest.raises(TypeError, match="FLAGS_check_nan_inf must be a bool"):
+        flags["FLAGS_check_nan_inf"] = "a"
+    with pytest.raises(TypeError, match="cannot be deleted"):
+        del flags["FLAGS_check_nan_inf"]

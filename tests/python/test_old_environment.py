@@ -17,7 +17,9 @@ PRINTED = {
     "copy": "[1, 2]", "outside the range": "[255, 44]", "stacked iterator": "(2, 2)", "bytes": "[1]", "array": "1",
     "methods": "[3, 2]", "printed": "[0.5, 3]", "types": "[True, inf, 6, True, (1, 1)]", "histogram": "[1.0, 1.0]",
     "percentile": "2", "random": "[1, [1]]", "collections": "True", "modules": "[True, 2, b'YQ==\\n']",
-    "argspec": "['dtype']", "json": "[1]", "thread": "False", "six": "[True, [(1, 2)], 'str', 'urlopen']",
+    "argspec": "['dtype']", "arguments of a layer": "['input', 'use_cudnn']",
+    "arguments of a method": "['self', 'program', 'feed']",
+    "json": "[1]", "thread": "False", "six": "[True, [(1, 2)], 'str', 'urlopen']",
     "dict": "[[(1, 2)], True, 1]", "xrange": "[0, 1]", "slice": "[1]", "lists": "[2, (1, 2), (1, 2), [1]]",
     "division": "0.5", "version": "['ON', '0', 0.0]"}
 

@@ -20,8 +20,19 @@ import time
 from typing import Any
 
 
+@functools.wraps(inspect.getfullargspec)
+def _getfullargspec(func: Any) -> Any:
+    """Describes the layers of this package by their own arguments, although they are wrapped."""
+    if getattr(func, "__module__", "").startswith("anabranch."):
+        func = inspect.unwrap(func)
+    return _original_getfullargspec(func)
+
+
+_original_getfullargspec = inspect.getfullargspec
+
+
 def _getargspec(function: Any) -> Any:
-    found = inspect.getfullargspec(function)
+    found = _getfullargspec(function)
     return _ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
 
 
@@ -83,6 +94,7 @@ def install() -> None:
     for owner, name, value in _NAMES:
         if not hasattr(owner, name):
             setattr(owner, name, value)
+    inspect.getfullargspec = _getfullargspec
     if sys.version_info >= (3, 9):
         sys.modules.setdefault("xml.etree.cElementTree", importlib.import_module("xml.etree.ElementTree"))
         json.loads, json.load = _without(json.loads, "encoding"), _without(json.load, "encoding")

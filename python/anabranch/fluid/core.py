@@ -31,6 +31,7 @@ from .errors import (
 )
 from .framework.context import OpRole
 from .framework.dtype import VarType
+from .framework.flags import GlobalFlags
 from .framework.places import CUDAPinnedPlace, CUDAPlace, _place_of, get_cuda_device_count, is_compiled_with_cuda
 
 _core.set_error_classes(BY_KIND)
@@ -47,6 +48,7 @@ Tensor = LoDTensor
 ProgramDesc = _core.Program
 BlockDesc = _core.Block
 OpDesc = _core.Op
+_flags = GlobalFlags()
 
 
 def Scope() -> _core.Scope:
@@ -143,9 +145,9 @@ def op_support_gpu(op_type: str) -> bool:
     return is_compiled_with_cuda() and op_type in _core.op_types() and bool(_core.op_info(op_type)["device_dtypes"])
 
 
-def globals() -> Any:
-    """dict: all flags of the process by name."""
-    return {name: value for name, (value, _) in _core.all_flags().items()}
+def globals() -> GlobalFlags:
+    """GlobalFlags: all flags of the process by name. Assigning to an item sets the flag."""
+    return _flags
 
 
 def get_all_op_types() -> list[str]:

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 from ... import _core
 from ..._terminal import near
-from ..errors import InvalidType, InvalidValue
+from ..errors import InvalidType, InvalidValue, also
 
 for _warning in _core.environment_flag_warnings():
     warnings.warn(_warning, RuntimeWarning, stacklevel=2)
@@ -74,3 +74,41 @@ def set_flags(flags: dict[str, Any]) -> None:
         checked[name] = kind(value)
     for name, value in checked.items():
         _core.set_flag(name, value)
+
+
+class GlobalFlags(MutableMapping[str, Any]):
+    """The flags of the process, as ``fluid.core.globals()`` returns them. Assigning to an item sets the flag.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> flags = fluid.core.globals()
+        >>> flags["FLAGS_eager_delete_tensor_gb"] = 1.0
+        >>> fluid.get_flags("FLAGS_eager_delete_tensor_gb")
+        {'FLAGS_eager_delete_tensor_gb': 1.0}
+        >>> flags["FLAGS_eager_delete_tensor_gb"] = 0.0
+    """
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return _core.all_flags()[name][0]
+        except KeyError:
+            raise also(InvalidValue, KeyError)("there is no flag %r" % name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        set_flags({name: value})
+
+    def __delitem__(self, name: str) -> None:
+        raise InvalidType("flags cannot be deleted, got %r" % name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_core.all_flags())
+
+    def __len__(self) -> int:
+        return len(_core.all_flags())
+
+    def is_public(self, name: str) -> bool:
+        """Whether ``fluid.set_flags`` and ``fluid.get_flags`` accept the flag."""
+        return name in self
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
