@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
-from ._terminal import near, wrapped
+from ._near import near
+from ._terminal import wrapped
 from .looking.command_line import Parser
 
 #: Name -> (module with parser() and main(arguments), description). A module is imported when its command runs.

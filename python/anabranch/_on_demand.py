@@ -12,6 +12,8 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
+from ._near import near
+
 
 def no_attribute(package: str, name: str) -> AttributeError:
     """AttributeError: a module has no such name; the message lists similar names.
@@ -23,7 +25,6 @@ def no_attribute(package: str, name: str) -> AttributeError:
     module = sys.modules.get(package)
     if module is None or name.startswith("_"):      # names with _ are those that tools and the import system look for
         return AttributeError(text)
-    from ._terminal import near
     text += near(name, [one for one in vars(module).get("__all__") or dir(module) if not one.startswith("_")])
     # Without a name, Python does not add its suggestion.
     return AttributeError(text, name=None, obj=module) if sys.version_info >= (3, 10) else AttributeError(text)

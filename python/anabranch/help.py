@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from . import __main__ as commands
 from . import _core, fluid
-from ._terminal import WIDTH, columns, near, wrapped
+from ._near import near
+from ._terminal import WIDTH, columns, wrapped
 from .fluid import errors
 from .looking.command_line import Parser, complain
 

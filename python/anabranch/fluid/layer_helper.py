@@ -4,7 +4,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from .._terminal import near, wrapped
+from .._near import near
+from .._terminal import wrapped
 from . import unique_name
 from .described import Described
 from .errors import InvalidType, InvalidValue, Violated

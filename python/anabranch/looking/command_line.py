@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .._terminal import columns, near, wrapped
+from .._near import near
+from .._terminal import columns, wrapped
 
 
 class Parser(argparse.ArgumentParser):

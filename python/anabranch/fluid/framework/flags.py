@@ -6,7 +6,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 from ... import _core
-from ..._terminal import near
+from ..._near import near
 from ..errors import InvalidType, InvalidValue, also
 
 for _warning in _core.environment_flag_warnings():

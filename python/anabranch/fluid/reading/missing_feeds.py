@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..._terminal import near
+from ..._near import near
 from ..errors import MissingFeed, NotFound
 
 _NO_VALUE = re.compile(r"^(?:NotFound: )?(\w+): variable (\S+) holds no value")
