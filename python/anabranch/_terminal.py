@@ -5,9 +5,8 @@ import shutil
 import textwrap
 import unicodedata
 
-__all__ = ["Row", "bytes_text", "clock_text", "columns", "cut", "display_width", "fitted", "near", "redraws",
-"time_text",
-           "wrapped"]
+__all__ = ["Row", "bytes_text", "clock_text", "columns", "cut", "display_width", "fitted", "redraws",
+           "time_text", "wrapped"]
 
 #: Width of reports and help where there is no terminal, and the most that they use in one.
 WIDTH = 80
