@@ -13,12 +13,14 @@ class GrpcTransport final : public ByteTransport {
  public:
   std::unique_ptr<ByteListener> listen(const std::string& endpoint, const ByteSecurity& security,
                                        const ByteLimits& limits, ByteHandler handler,
-                                       std::shared_ptr<PeerCounts> counts, std::string* failure) override {
-    return grpc_listen(endpoint, security, limits, std::move(handler), std::move(counts), failure);
+                                       std::shared_ptr<PeerCounts> counts, std::function<void(const std::string&)> tell,
+                                       std::string* failure) override {
+    return grpc_listen(endpoint, security, limits, std::move(handler), std::move(counts), std::move(tell), failure);
   }
   std::shared_ptr<ByteChannel> connect(const std::string& endpoint, const ByteSecurity& security,
-                                       const ByteLimits& limits) override {
-    return grpc_connect(endpoint, security, limits);
+                                       const ByteLimits& limits, std::string* failure) override {
+    *failure = why_not_certificates(security);
+    return failure->empty() ? grpc_connect(endpoint, security, limits) : nullptr;
   }
 
  private:
@@ -28,7 +30,7 @@ class GrpcTransport final : public ByteTransport {
 }  // namespace
 }  // namespace anabranch::ps
 
-extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_2() {
+extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_3() {
   // Errors are reported to the caller, once; the library's own log lines are off by default.
   if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
   static auto& transport = *new anabranch::ps::GrpcTransport();  // never destroyed: calls may be in flight at exit

@@ -9,13 +9,19 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <mutex>
+#include <thread>
 
 #include "address.h"
+#include "door.h"
 #include "exchange.h"
 
 namespace anabranch::ps {
 namespace {
+
+constexpr std::chrono::seconds kGrace{1};
+constexpr int kHandshakeMs = 20000;  // a connection that says nothing keeps its descriptor for no longer
 
 // One request. The handler may answer when the caller has long gone: what it holds outlives the stream.
 class Request final : public grpc::ServerGenericBidiReactor {
@@ -109,29 +115,44 @@ class Refused final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 };
 
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const ByteSecurity& security) {
+  if (security.certificate.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = security.authority;
+  options.pem_key_cert_pairs.push_back({security.key, security.certificate});
+  return grpc::SslServerCredentials(options);
+}
+
 class GrpcListener final : public ByteListener, private grpc::CallbackGenericService {
  public:
   GrpcListener(const ByteLimits& limits, ByteHandler handler, std::shared_ptr<PeerCounts> counts)
       : limits_(limits), handler_(std::move(handler)), counts_(std::move(counts)) {}
   ~GrpcListener() override {
-    if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    if (!server_) return;
+    door_->stop();
+    std::promise<void> over;
+    // gRPC waits for callers that do not read.
+    std::thread cuts([this, ended = over.get_future()] {
+      if (ended.wait_for(kGrace) == std::future_status::timeout) door_->cut();
+    });
+    server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+    over.set_value();
+    cuts.join();
   }
-  bool start(const std::string& endpoint, const ByteSecurity& security) {
+  bool start(std::vector<Socket> sockets, const std::string& endpoint, const ByteSecurity& security,
+             std::function<void(const std::string&)> tell) {
     grpc::ServerBuilder builder;
-    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
-    if (!security.certificate.empty()) {
-      grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-      options.pem_root_certs = security.authority;
-      options.pem_key_cert_pairs.push_back({security.key, security.certificate});
-      credentials = grpc::SslServerCredentials(options);
-    }
-    builder.AddListeningPort(endpoint, credentials, &port_);
+    auto taken = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials_of(security));
     builder.SetMaxReceiveMessageSize(static_cast<int>(limits_.chunk + 1024));
     builder.SetMaxSendMessageSize(-1);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
     builder.RegisterCallbackGenericService(this);
     server_ = builder.BuildAndStart();
-    return server_ != nullptr;
+    if (!server_) return false;
+    port_ = sockets.front().port();
+    door_ = std::make_unique<Door>(std::move(sockets), endpoint, std::move(taken), std::move(tell));
+    return true;
   }
   int port() const override { return port_; }
 
@@ -146,6 +167,7 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
   const std::shared_ptr<PeerCounts> counts_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Door> door_;
 };
 
 }  // namespace
@@ -162,17 +184,33 @@ std::shared_ptr<void> grpc_keep_threads() {
   return kept;
 }
 
+// gRPC does not say whether a key fits its certificate, except that no server starts with them.
+std::string why_not_certificates(const ByteSecurity& security) {
+  if (security.certificate.empty()) return {};
+  grpc::CallbackGenericService service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.RegisterCallbackGenericService(&service);
+  builder.AddListeningPort("127.0.0.1:0", credentials_of(security), &port);
+  if (builder.BuildAndStart()) return {};
+  return "the certificates cannot be used: cert.pem and key.pem do not fit each other, or a file of "
+         "FLAGS_rpc_certificates is not PEM";
+}
+
 std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const ByteSecurity& security,
                                           const ByteLimits& limits, ByteHandler handler,
-                                          std::shared_ptr<PeerCounts> counts, std::string* failure) {
-  const std::string reason = why_not_listen(endpoint);
-  if (!reason.empty()) {
-    *failure = "the address cannot be listened at: " + reason;
+                                          std::shared_ptr<PeerCounts> counts,
+                                          std::function<void(const std::string&)> tell, std::string* failure) {
+  *failure = why_not_certificates(security);
+  if (!failure->empty()) return nullptr;
+  std::vector<Socket> sockets = listening_sockets(endpoint, failure);
+  if (!failure->empty()) {
+    *failure = "the address cannot be listened at: " + *failure;
     return nullptr;
   }
   auto listener = std::make_unique<GrpcListener>(limits, std::move(handler), std::move(counts));
-  if (listener->start(endpoint, security)) return listener;
-  *failure = "the address cannot be listened at, or the certificates are wrong";
+  if (listener->start(std::move(sockets), endpoint, security, std::move(tell))) return listener;
+  *failure = "gRPC does not start";
   return nullptr;
 }
 

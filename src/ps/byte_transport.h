@@ -53,16 +53,18 @@ using ByteHandler = std::function<void(Bytes request, std::function<void(Bytes)>
 class ByteTransport {
  public:
   virtual ~ByteTransport() = default;
-  // Null and a failure if the endpoint is not available.
+  // Null and a failure if the endpoint is not available. `tell` gets lines for the log.
   virtual std::unique_ptr<ByteListener> listen(const std::string& endpoint, const ByteSecurity& security,
                                                const ByteLimits& limits, ByteHandler handler,
-                                               std::shared_ptr<PeerCounts> counts, std::string* failure) = 0;
+                                               std::shared_ptr<PeerCounts> counts,
+                                               std::function<void(const std::string&)> tell, std::string* failure) = 0;
+  // Null and a failure if the certificates cannot be used.
   virtual std::shared_ptr<ByteChannel> connect(const std::string& endpoint, const ByteSecurity& security,
-                                               const ByteLimits& limits) = 0;
+                                               const ByteLimits& limits, std::string* failure) = 0;
 };
 
 // The symbol that a plug-in exports.
-inline constexpr const char* kByteTransportSymbol = "anabranch_byte_transport_2";
+inline constexpr const char* kByteTransportSymbol = "anabranch_byte_transport_3";
 using ByteTransportFn = ByteTransport* (*)();
 
 }  // namespace anabranch::ps

@@ -43,8 +43,7 @@ Bytes bytes_of(const MessageRef& m) { return {std::shared_ptr<const char>(m, m->
 
 class NetworkChannel final : public Channel {
  public:
-  explicit NetworkChannel(const std::string& endpoint)
-      : endpoint_(endpoint), channel_(plugin().connect(endpoint, security(), limits())) {}
+  explicit NetworkChannel(const std::string& endpoint) : endpoint_(endpoint), channel_(open(endpoint)) {}
   void call(MessageRef request, Milliseconds deadline, Answer answer) override {
     const Verb verb = request->header().verb;
     channel_->call(bytes_of(request), deadline.count(),
@@ -54,6 +53,12 @@ class NetworkChannel final : public Channel {
   }
 
  private:
+  static std::shared_ptr<ByteChannel> open(const std::string& endpoint) {
+    std::string failure;
+    auto made = plugin().connect(endpoint, security(), limits(), &failure);
+    AB_CHECK(made, InvalidArgument, "cannot connect to {}: {}", endpoint, failure);
+    return made;
+  }
   static MessageRef read(Verb verb, const std::string& endpoint, Bytes bytes, const ByteFailure& failure) {
     try {
       AB_CHECK(!failure.refused, InvalidArgument, "the server at {} rejects a request: {}", endpoint, failure.why);
@@ -104,7 +109,7 @@ class NetworkTransport final : public Transport {
         [handler = std::move(handler), peers](Bytes bytes, std::function<void(Bytes)> answer) {
           receive(handler, std::move(bytes), std::move(answer), *peers);
         },
-        peers, &failure);
+        peers, [](const std::string& text) { fmt::print(stderr, "anabranch: {}\n", text); }, &failure);
     AB_CHECK(made, Unavailable, "cannot listen on {}: {}", endpoint, failure);
     return std::make_unique<NetworkListener>(endpoint, std::move(made), peers);
   }
@@ -113,15 +118,21 @@ class NetworkTransport final : public Transport {
   }
 
  private:
+  static Bytes refusal(const Error& e) {
+    auto out = Message::error(Verb::kHello, e);
+    out->header().incarnation = 1;  // an answer: a retry would not help
+    return bytes_of(out);
+  }
   static void receive(const Handler& handler, Bytes bytes, std::function<void(Bytes)> answer, PeerCounts& peers) {
     MessageRef request;
     try {
       request = Message::parse(std::move(bytes.data), bytes.size);
     } catch (const Error& e) {
       ++peers.malformed;
-      auto refusal = Message::error(Verb::kHello, e);
-      refusal->header().incarnation = 1;  // an answer: a retry would not help
-      return answer(bytes_of(refusal));
+      return answer(refusal(e));
+    } catch (const std::bad_alloc&) {
+      return answer(refusal(Error(ErrorKind::kResourceExhausted,
+                                  fmt::format("the server has no memory left for a request of {} bytes", bytes.size))));
     }
     handler(std::move(request), [answer = std::move(answer)](const MessageRef& m) { answer(bytes_of(m)); });
   }

@@ -104,7 +104,8 @@ struct Served {
 // The bytes of a message as they are sent, to an endpoint; the answer, or what kind of failure there was.
 std::string told(ByteTransport& transport, const std::string& endpoint, const std::string& bytes) {
   const auto copy = std::make_shared<std::string>(bytes);
-  const auto channel = transport.connect(endpoint, {}, {});
+  std::string failure;
+  const auto channel = transport.connect(endpoint, {}, {}, &failure);
   auto over = std::make_shared<std::promise<std::string>>();
   channel->call({std::shared_ptr<const char>(copy, copy->data()), copy->size()}, 20000,
                 [over](const Bytes& answer, const ByteFailure& failure) {
@@ -391,6 +392,24 @@ TEST_F(PsCertificates, AClientTrustsOnlyServersOfItsAuthority) {
     EXPECT_FALSE(trains(made_.of("ours"), server->endpoint(), 500)) << rogue;
   }
   EXPECT_EQ(requests(), 0);
+}
+
+// gRPC alone reports an empty address list when the deadline is over.
+TEST_F(PsCertificates, AKeyThatDoesNotFitItsCertificateIsNamedAtOnce) {
+  std::filesystem::copy_file(made_.of("others") + "/key.pem", made_.of("elsewhere") + "/key.pem",
+                             std::filesystem::copy_options::overwrite_existing);
+  const WithCertificates mixed(made_.of("elsewhere"));
+  const auto why = [](const std::function<void()>& work) -> std::string {
+    try {
+      work();
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "not refused";
+  };
+  const std::string says = "the certificates cannot be used: cert.pem and key.pem do not fit each other";
+  EXPECT_NE(why([] { network_transport().connect("127.0.0.1:9"); }).find(says), std::string::npos);
+  EXPECT_NE(why([] { network_transport().listen("127.0.0.1:0", {}); }).find(says), std::string::npos);
 }
 
 TEST_F(PsCertificates, WithThemAServerMayListenBeyondThisMachine) {

@@ -1,0 +1,144 @@
+#include "door.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace anabranch::ps {
+namespace {
+
+constexpr std::chrono::seconds kQuiet{60};
+constexpr int kPauseMs = 20;       // when not even the reserve helps
+constexpr int kMostRooms = 64;     // descriptors that connections do not get
+constexpr int kFewestGuests = 16;  // of one address, whatever the limit
+
+int limit() {
+  rlimit both{};
+  getrlimit(RLIMIT_NOFILE, &both);
+  return static_cast<int>(std::min<rlim_t>(both.rlim_cur, 1 << 20));
+}
+
+int spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+int take(const Socket& socket, sockaddr_storage* from) {
+  socklen_t size = sizeof(*from);
+  return accept4(socket.fd(), reinterpret_cast<sockaddr*>(from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+std::string name_of(const sockaddr_storage& from) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* address = nullptr;
+  if (from.ss_family == AF_INET) address = &reinterpret_cast<const sockaddr_in&>(from).sin_addr;
+  if (from.ss_family == AF_INET6) address = &reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+  if (!address || !inet_ntop(from.ss_family, address, text.data(), text.size())) return "this machine";
+  return text.data();
+}
+
+ino_t file_of(int fd) {
+  struct stat s {};
+  return fstat(fd, &s) == 0 ? s.st_ino : 0;
+}
+
+}  // namespace
+
+Door::Door(std::vector<Socket> sockets, std::string endpoint, std::unique_ptr<Acceptor> inside, Tell tell)
+    : sockets_(std::move(sockets)),
+      endpoint_(std::move(endpoint)),
+      inside_(std::move(inside)),
+      tell_(std::move(tell)),
+      reserve_(spare()),
+      stop_(eventfd(0, EFD_CLOEXEC)) {
+  thread_ = std::thread([this] { work(); });
+}
+
+Door::~Door() { stop(); }
+
+void Door::stop() {
+  if (!thread_.joinable()) return;
+  eventfd_write(stop_.fd(), 1);
+  thread_.join();
+}
+
+void Door::cut() {
+  for (const auto& [fd, guest] : guests_) {
+    if (file_of(fd) == guest.file) shutdown(fd, SHUT_RDWR);
+  }
+}
+
+void Door::work() {
+  std::vector<pollfd> watched{{stop_.fd(), POLLIN, 0}};
+  for (const Socket& s : sockets_) watched.push_back({s.fd(), POLLIN, 0});
+  while (true) {
+    if (poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return;
+    if (watched[0].revents) return;
+    for (size_t i = 0; i < sockets_.size(); ++i) {
+      if (watched[i + 1].revents) accept_at(sockets_[i]);
+    }
+  }
+}
+
+void Door::accept_at(const Socket& socket) {
+  sockaddr_storage from{};
+  const int fd = take(socket, &from);
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) refuse_one(socket);
+    return;  // else the caller has gone
+  }
+  Socket guest(fd);
+  if (!has_room(fd, name_of(from))) return;
+  const int yes = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  guests_[fd] = {file_of(fd), name_of(from)};
+  Acceptor::NewConnectionParameters given;
+  given.listener_fd = socket.fd();
+  given.fd = guest.release();
+  inside_->HandleNewConnection(&given);
+}
+
+// It hears so at once, and tries again; in the queue of the socket it would wait.
+void Door::refuse_one(const Socket& socket) {
+  turn_away("it has no descriptor left");
+  reserve_ = Socket();
+  sockaddr_storage from{};
+  const Socket refused(take(socket, &from));
+  reserve_ = Socket(spare());
+  if (refused.fd() < 0) poll(nullptr, 0, kPauseMs);
+}
+
+bool Door::has_room(int fd, const std::string& from) {
+  const int most = limit();
+  if (fd >= most - std::min(most / 8, kMostRooms)) {  // the lowest free number is given out
+    turn_away("it keeps its last descriptors for files");
+    return false;
+  }
+  const auto count = [&] {
+    return std::count_if(guests_.begin(), guests_.end(), [&](const auto& g) { return g.second.from == from; });
+  };
+  const int most_of_one = std::max(kFewestGuests, most / 2);
+  if (static_cast<int>(guests_.size()) < most_of_one || count() < most_of_one) return true;
+  std::erase_if(guests_, [](const auto& g) { return file_of(g.first) != g.second.file; });
+  if (count() < most_of_one) return true;
+  turn_away(from + " has " + std::to_string(most_of_one) + " of them");
+  return false;
+}
+
+void Door::turn_away(const std::string& why) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < quiet_until_) return;
+  quiet_until_ = now + kQuiet;
+  tell_("the server at " + endpoint_ + " turns connections away: " + why + "; the limit is " + std::to_string(limit()) +
+        " (ulimit -n)");
+}
+
+}  // namespace anabranch::ps

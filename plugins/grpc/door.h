@@ -1,0 +1,51 @@
+// Accepts the connections of a listener, and hands them to gRPC. A server that has run out of descriptors turns
+// connections away, keeps some for its files, and accepts again as soon as there are enough.
+#pragma once
+#include <grpcpp/server_builder.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "address.h"
+
+namespace anabranch::ps {
+
+class Door {
+ public:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+  using Tell = std::function<void(const std::string&)>;
+  Door(std::vector<Socket> sockets, std::string endpoint, std::unique_ptr<Acceptor> inside, Tell tell);
+  ~Door();
+  Door(const Door&) = delete;
+  void stop();  // accepts no more
+  void cut();   // after that: ends all connections, as if the callers had gone
+
+ private:
+  struct Guest {
+    ino_t file;  // a descriptor belongs to another file when it was closed and given out again
+    std::string from;
+  };
+
+  void work();
+  void accept_at(const Socket& socket);
+  void refuse_one(const Socket& socket);
+  bool has_room(int fd, const std::string& from);
+  void turn_away(const std::string& why);
+
+  const std::vector<Socket> sockets_;
+  const std::string endpoint_;
+  const std::unique_ptr<Acceptor> inside_;
+  const Tell tell_;
+  Socket reserve_, stop_;  // the first one is closed to accept a connection that is turned away
+  std::map<int, Guest> guests_;
+  std::chrono::steady_clock::time_point quiet_until_{};  // after a line in the log
+  std::thread thread_;
+};
+
+}  // namespace anabranch::ps
