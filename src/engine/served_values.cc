@@ -15,14 +15,16 @@ void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
 }
 
-// Tensors are copied, growable tables are cut: a record with the approximate number of rows, then rows.
+// Tensors are copied, growable tables are cut: a record with the approximate number of rows and the clock of their
+// ages, then rows.
 class SavedValues final : public ps::Saving {
  public:
   void add(const std::string& name, const Tensor& value) { copies_.add(name, value); }
   void add(const std::string& name, std::shared_ptr<sparse::GrowableTable> table) {
-    Tensor rows(Shape{1}, DType::kInt64);
-    *rows.mutable_data<int64_t>() = table->stats().rows;
-    copies_.add(name, rows);
+    Tensor head(Shape{2}, DType::kInt64);
+    head.mutable_data<int64_t>()[0] = table->stats().rows;
+    head.mutable_data<int64_t>()[1] = table->header().clock;
+    copies_.add(name, head);
     tables_.push_back({name, std::make_unique<sparse::GrowableTable::Cut>(std::move(table), kSliceBytes)});
   }
   bool next(const Put& put) override {
@@ -107,6 +109,18 @@ std::unique_ptr<ps::Saving> ServedProgram::begin_save() const {
   return saving;
 }
 
+namespace {
+
+// Without a clock in states of earlier versions.
+void load_head(sparse::GrowableTable& table, const Tensor& head) {
+  AB_CHECK(head.numel() == 1 || head.numel() == 2, ShapeMismatch,
+           "the saved state of table {} starts with {} numbers: 1 or 2 are known", table.name(), head.numel());
+  table.reserve(head.data<int64_t>()[0]);
+  if (head.numel() == 2) table.set_clock(head.data<int64_t>()[1]);
+}
+
+}  // namespace
+
 void ServedProgram::load(const std::string& name, const Tensor& value) {
   const auto declared = program_->global_block().find_var(name);
   AB_CHECK(declared && declared->persistable, NotFound, "the saved state has {}, which this server does not keep",
@@ -114,7 +128,7 @@ void ServedProgram::load(const std::string& name, const Tensor& value) {
   Value& mine = *scope_->share(name);
   const RunGate::Change change(mine.gate().get());
   if (const auto table = sparse::GrowableTable::of(mine)) {
-    if (value.dtype() == DType::kInt64 && value.numel() == 1) return table->reserve(*value.data<int64_t>());
+    if (value.dtype() == DType::kInt64) return load_head(*table, value);
     AB_CHECK(value.dtype() == DType::kUInt8, ShapeMismatch,
              "{} is a growable table at this server, {} {} in the "
              "saved state",

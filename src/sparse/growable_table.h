@@ -69,6 +69,8 @@ class GrowableTable {
   static int bits_for(int64_t bytes, int64_t part_bytes);
   // Rows whose hash starts with the `bits` bits of `part`, by ascending key. All parts together are the table.
   void append_rows(uint64_t part, int bits, std::string* to);
+  // The number of updates, from which the ages of rows are counted. InvalidArgument unless it is from 1 to INT32_MAX.
+  void set_clock(int64_t clock);
   // Reserves room in the index before many rows are added.
   void reserve(int64_t rows);
   // ShapeMismatch unless they are whole rows. An existing key takes the new row.

@@ -21,7 +21,7 @@ struct RecordUpdate {
   const int32_t* next = nullptr;        // for each gradient the position of the next one of its record, -1: none
   const float* grads = nullptr;         // position p at grads + p * width
   int64_t count = 0, width = 0;
-  bool makes_rows = false;  // for keys without a row
+  bool makes_rows = false;  // for keys without a row; others count as seen now
 };
 // The formulae of the ops sgd, adagrad and adam; the gradients of a record are summed in order.
 void update_records(const RecordUpdate& u);

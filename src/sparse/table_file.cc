@@ -152,6 +152,15 @@ void GrowableTable::reserve(int64_t rows) {
   }
 }
 
+void GrowableTable::set_clock(int64_t clock) {
+  AB_CHECK(clock > 0 && clock <= INT32_MAX, InvalidArgument, "the clock of table {} must be from 1 to {}, got {}",
+           name_, INT32_MAX, clock);
+  for (Part& p : parts_) {
+    const std::lock_guard held(p.lock);
+    p.shard->set_clock(static_cast<uint32_t>(clock));
+  }
+}
+
 void GrowableTable::add_rows(const char* rows, size_t bytes) {
   const size_t row_bytes = header_of(options_, options_.moments, 0, 1).row_bytes();
   AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each",

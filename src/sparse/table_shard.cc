@@ -104,7 +104,8 @@ void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, Reco
   how.next = next;
   how.width = options_.width;
   update_records(how);
-  for (int64_t i = 0; i < how.count; ++i) *groups[i].seen_at = groups[i].seen;
+  // A journal holds updates without the lookups before them.
+  for (int64_t i = 0; i < how.count; ++i) *groups[i].seen_at = how.makes_rows ? clock_ : groups[i].seen;
   tick();
 }
 
