@@ -50,7 +50,9 @@ class Geo {
   ~Geo();
   Geo(const Geo&) = delete;
 
-  // Loads the servers' values: after the worker's startup program, before its first step.
+  // Fetches all rows of the servers' tables, and waits. The startup program fetches the other parameters.
+  void fetch_tables();
+  // Differences are counted from the values of now: after the worker's startup program, before its first step.
   void begin();
   bool begun() const;
   // Within a step: the rows that it looks up. InvalidArgument for rows outside of the table.
@@ -73,6 +75,7 @@ class Geo {
     IdSet noted, sending;
   };
 
+  void fetch_shard(const GeoVariable& variable, size_t shard, Tensor* table, int64_t first);
   void work();
   void exchange();
   void send_all();

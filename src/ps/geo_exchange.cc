@@ -1,5 +1,8 @@
 // Takes differences from parameters for an exchange, and applies the answers.
+#include <algorithm>
 #include <cstring>
+#include <future>
+#include <numeric>
 
 #include "base/run_gate.h"
 #include "core/host_copy.h"
@@ -8,6 +11,8 @@
 
 namespace anabranch::ps {
 namespace {
+
+constexpr size_t kFetchBytes = 1 << 20;
 
 template <class Fn> void with_floats(DType dtype, Fn&& fn) {
   if (dtype == DType::kFloat32) return fn(float{});
@@ -31,6 +36,48 @@ template <class T> void take_over(T* w, T* old, const T* p, int64_t n) {
 }
 
 }  // namespace
+
+void Geo::fetch_tables() {
+  for (auto& [name, k] : kept_) {
+    if (!k.variable.sparse) continue;
+    const RunGate::Change change(k.variable.value->gate().get());
+    const Tensor* w = k.variable.value->get<Tensor>();
+    AB_CHECK(w && w->initialized(), NotFound, "GEO: {} was never written: run the trainer's startup program first",
+             name);
+    AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its shards on servers have {}", name,
+             w->rows(), rows_of(k));
+    Tensor& table = k.variable.value->as<Tensor>();
+    bring_to_host(table);
+    int64_t first = 0;
+    for (size_t shard = 0; shard < k.variable.shards.size(); ++shard) {
+      fetch_shard(k.variable, shard, &table, first);
+      first += k.variable.shards[shard].rows;
+    }
+    k.variable.value->touch();
+  }
+}
+
+// In parts: a table may be larger than the largest message.
+void Geo::fetch_shard(const GeoVariable& variable, size_t shard, Tensor* table, int64_t first) {
+  const GeoVariable::Shard& from = variable.shards[shard];
+  const size_t row_bytes = static_cast<size_t>(table->row_elems()) * dtype_size(table->dtype());
+  const int64_t most = static_cast<int64_t>(kFetchBytes / std::max<size_t>(row_bytes, 1)) + 1;
+  auto* to = static_cast<char*>(table->mutable_raw()) + static_cast<size_t>(first) * row_bytes;
+  for (int64_t row = 0; row < from.rows; row += most) {
+    ids_.resize(static_cast<size_t>(std::min(most, from.rows - row)));
+    std::iota(ids_.begin(), ids_.end(), row);
+    std::promise<MessageRef> come;
+    client_.rows(from.value, ids_, [&](MessageRef answer) { come.set_value(std::move(answer)); });
+    const MessageRef answer = come.get_future().get();  // requests have deadlines
+    answer->throw_if_error();
+    const size_t bytes = ids_.size() * row_bytes;
+    AB_CHECK(answer->parts() == 1 && answer->part(0).kind == PartKind::kTensor && answer->part(0).bytes == bytes &&
+                 answer->part(0).dtype == static_cast<uint8_t>(table->dtype()),
+             ShapeMismatch, "GEO: the server at {} does not answer with {} rows of {}", from.value.link->endpoint(),
+             ids_.size(), variable.name);
+    std::memcpy(to + static_cast<size_t>(row) * row_bytes, answer->payload(0), bytes);
+  }
+}
 
 // Counts only steps whose changes are complete: no thread is inside a step.
 void Geo::take_noted() {
