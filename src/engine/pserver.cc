@@ -1,10 +1,20 @@
 #include "engine/pserver.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
 #include "base/flags.h"
 #include "ps/trainers.h"
 
 namespace anabranch {
 namespace {
+
+constexpr ps::Milliseconds kLinger{3000};
 
 template <class T> T flag(const char* name) { return std::get<T>(get_flag(name)); }
 
@@ -21,11 +31,47 @@ ps::HistoryOptions history_of(const std::string& name) {
   return o;
 }
 
+std::string holder_of(const std::string& endpoint) {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = 0;
+  return fmt::format("the server at {} (process {} on {})", endpoint, getpid(), host.data());
+}
+
+// A file in a state folder: all workers of its job were complete.
+std::string over_in(const std::string& folder) { return folder + "/over"; }
+
+void mark_over(const ps::HistoryOptions& history) {
+  if (history.durability == ps::Durability::kNone) return;
+  try {
+    history.disk->create(over_in(history.folder));
+  } catch (const Error& e) {  // the job is over nevertheless
+    history.tell(e.message());
+  }
+}
+
+// Of a launcher: this process replaces an earlier one of the same job.
+bool started_again() {
+  const char* starts = std::getenv("ANABRANCH_STARTS");
+  return starts && std::string_view(starts) != "0";
+}
+
+void refuse_if_over(const ps::HistoryOptions& history) {
+  if (history.durability == ps::Durability::kNone || started_again()) return;
+  AB_CHECK(
+      !history.disk->exists(over_in(history.folder)), InvalidArgument,
+      "the state in {} is of a job that is over: remove the folder, or choose another one; init_server(DIRNAME) or "
+      "launch --resume continues from a saved model",
+      history.folder);
+}
+
 }  // namespace
 
+// A second process of the same server fails at the address, before it touches the files of the first one. Workers that
+// come before the state is read try again.
 PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
     : program_(std::move(program), std::move(scope)) {
   ps::ServerOptions options = program_.options();
+  endpoint_ = options.name;
   options.incarnation = ps::fresh_incarnation();
   options.history = history_of(program_.server_name());
   if (options.history.durability != ps::Durability::kNone) options.history.tables = program_.table_durability();
@@ -34,17 +80,30 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
   options.file_lease = ps::Milliseconds(flag<int64_t>("FLAGS_ps_file_lease"));
   AB_CHECK(options.file_lease.count() >= 100, InvalidArgument,
            "FLAGS_ps_file_lease must be at least 100 milliseconds, got {}", options.file_lease.count());
+  listen();
+  options.name = endpoint_;
+  options.history.holder = holder_of(endpoint_);
+  refuse_if_over(options.history);
+  state_ = options.history;
   server_ = std::make_unique<ps::Server>(options, program_);
-  endpoint_ = options.name;
-  const ps::Handler handler = [server = server_.get()](ps::MessageRef m, ps::Answer a) {
-    server->handle(std::move(m), std::move(a));
-  };
+  if (network_) server_->watch(network_->peers());
+  ready_ = server_.get();
+}
+
+void PServer::listen() {
+  const ps::Handler handler = [this](ps::MessageRef m, const ps::Answer& a) { receive(std::move(m), a); };
   if (!endpoint_.starts_with("local:")) {
     network_ = ps::network_transport().listen(endpoint_, handler);
     endpoint_ = network_->endpoint();
-    server_->watch(network_->peers());
   }
   local_ = ps::local_transport().listen(endpoint_, handler);
+}
+
+void PServer::receive(ps::MessageRef request, const ps::Answer& answer) {
+  if (ps::Server* server = ready_) return server->handle(std::move(request), answer);
+  // Without an incarnation, as if it were not reached: the worker repeats the request.
+  answer(ps::Message::error(request->header().verb,
+                            Error(ErrorKind::kUnavailable, fmt::format("{} is starting", endpoint_))));
 }
 
 PServer::~PServer() {
@@ -54,8 +113,15 @@ PServer::~PServer() {
 }
 
 bool PServer::run(const std::function<bool()>& stop) {
-  server_->wait_finished(stop, ps::Milliseconds(100));
-  return server_->finished();
+  constexpr ps::Milliseconds kLook{100};
+  if (server_->finished()) {  // killed at its end: workers may repeat their last request
+    const auto end = std::chrono::steady_clock::now() + kLinger;
+    while (std::chrono::steady_clock::now() < end && !stop()) std::this_thread::sleep_for(kLook);
+  }
+  server_->wait_finished(stop, kLook);
+  if (!server_->finished()) return false;
+  mark_over(state_);
+  return true;
 }
 
 }  // namespace anabranch

@@ -1,6 +1,7 @@
 // A running parameter server: a served program, its server, and its endpoint - always for workers of this process, and
 // for others if the network transport is available.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,10 +22,15 @@ class PServer {
   ps::ServerStats stats() const { return server_->stats(); }
 
  private:
+  void listen();
+  void receive(ps::MessageRef request, const ps::Answer& answer);
+
   ServedProgram program_;
   std::string endpoint_;
+  ps::HistoryOptions state_;
   ps::ThreadTimer writer_;  // of snapshots
   std::unique_ptr<ps::Server> server_;
+  std::atomic<ps::Server*> ready_{nullptr};  // null while it is constructed
   std::unique_ptr<ps::Listener> network_, local_;
 };
 

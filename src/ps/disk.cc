@@ -1,13 +1,17 @@
 #include "ps/disk.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.h"
 #include "io/regular_file.h"
@@ -58,8 +62,51 @@ class RealSource final : public DiskSource {
   io::RegularFile file_;
 };
 
+constexpr std::chrono::milliseconds kLockWait{2000}, kLockPause{50};
+
+class RealLock final : public DiskLock {
+ public:
+  explicit RealLock(const std::string& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) fail("create", path_, errno);
+  }
+  ~RealLock() override { close(fd_); }
+  RealLock(const RealLock&) = delete;
+
+  // False: the file system has no locks. A holder that was killed may take a moment to end.
+  bool take(const std::string& folder) {
+    const auto end = std::chrono::steady_clock::now() + kLockWait;
+    while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP) return false;
+      if (errno != EWOULDBLOCK && errno != EINTR) fail("lock", path_, errno);
+      AB_CHECK(std::chrono::steady_clock::now() < end, Unavailable, "the folder {} is in use by {}", folder, holder());
+      std::this_thread::sleep_for(kLockPause);
+    }
+    return true;
+  }
+  // Information for people: what counts is the lock.
+  void show(const std::string& holder) {
+    if (ftruncate(fd_, 0) != 0 || pwrite(fd_, holder.data(), holder.size(), 0) < 0) fail("write", path_, errno);
+  }
+
+ private:
+  std::string holder() const {
+    std::array<char, 512> text{};
+    const ssize_t n = pread(fd_, text.data(), text.size(), 0);
+    return n > 0 ? std::string(text.data(), static_cast<size_t>(n)) : "another process";
+  }
+  const std::string path_;
+  const int fd_;
+};
+
 class RealDisk final : public Disk {
  public:
+  std::unique_ptr<DiskLock> lock(const std::string& folder, const std::string& holder) override {
+    auto made = std::make_unique<RealLock>(folder + "/lock");
+    if (!made->take(folder)) return nullptr;
+    made->show(holder);
+    return made;
+  }
   std::unique_ptr<DiskFile> create(const std::string& path) override { return std::make_unique<RealFile>(path); }
   bool exists(const std::string& path) const override {
     std::error_code ignored;

@@ -26,9 +26,18 @@ class DiskSource {
   virtual size_t read(void* to, size_t bytes) = 0;
 };
 
+// Keeps others out of a folder for as long as it lives, at most as long as its process.
+class DiskLock {
+ public:
+  virtual ~DiskLock() = default;
+};
+
 class Disk {
  public:
   virtual ~Disk() = default;
+  // Locks an existing folder against all processes; the lock shows `holder` to the others. Unavailable names the
+  // present holder. Null: this file system has no locks.
+  virtual std::unique_ptr<DiskLock> lock(const std::string& folder, const std::string& holder) = 0;
   virtual std::unique_ptr<DiskFile> create(const std::string& path) = 0;  // creates or truncates it
   virtual bool exists(const std::string& path) const = 0;
   virtual std::unique_ptr<DiskSource> open(const std::string& path) const = 0;

@@ -11,7 +11,13 @@ History::History(const HistoryOptions& options) : options_(options), strongest_(
            "a server that keeps its state needs a folder for it");
   AB_CHECK(options.snapshot_every >= 1, InvalidArgument, "snapshot_every must be at least 1, got {}",
            options.snapshot_every);
-  if (options.durability != Durability::kNone) options.disk->make_folder(options.folder);
+  if (options.durability == Durability::kNone) return;
+  options.disk->make_folder(options.folder);
+  lock_ = options.disk->lock(options.folder, options.holder);
+  if (!lock_) {
+    options.tell(fmt::format("the file system of {} has no locks: make sure that no other server uses this folder",
+                             options.folder));
+  }
 }
 
 std::string History::path(const char* kind, uint64_t number) const {
@@ -66,6 +72,13 @@ bool History::read(const std::function<void(std::vector<MessageRef>)>& snapshot,
     return true;
   }
   AB_CHECK(found.empty(), InvalidArgument, "no snapshot in {} is complete", options_.folder);
+  for (const uint64_t j : numbers("journal")) {  // a server that is killed in its first start leaves an empty one
+    read_records(*options_.disk->open(path("journal", j)), [&](const std::vector<MessageRef>&) {
+      AB_THROW(InvalidArgument,
+               "{} has updates, but no snapshot is there: restore the snapshots, or remove the folder to start again",
+               path("journal", j));
+    });
+  }
   return false;
 }
 

@@ -1,6 +1,7 @@
 // A server's state on disk, so that another one can resume after a crash: snapshots of its state, and a journal of
 // everything it acknowledged since.
 //
+//   FOLDER/lock                      held while the server runs; its text is the holder
 //   FOLDER/snapshot-00000007/state   a snapshot: written as new-00000007, flushed, renamed. The last two are kept.
 //   FOLDER/journal-00000007          updates acknowledged after it, until snapshot 8 started
 //
@@ -36,6 +37,7 @@ struct HistoryOptions {
     fmt::print(stderr, "anabranch: {}\n", what);
   };
   std::map<std::string, Durability> tables = {};  // tables with another level; not kNone
+  std::string holder = "another server";          // shown to others that open the same folder
 };
 
 // A snapshot that is being written. It is invisible until it is closed.
@@ -57,6 +59,7 @@ class SnapshotFile {
 
 class History {
  public:
+  // Unavailable: another server holds the folder.
   explicit History(const HistoryOptions& options);
 
   bool keeps_journal() const { return strongest_ >= Durability::kJournal; }
@@ -91,6 +94,7 @@ class History {
   bool is_whole(const std::string& file) const;
 
   const HistoryOptions options_;
+  std::unique_ptr<DiskLock> lock_;
   Durability strongest_;  // of all tables
   std::shared_ptr<RecordWriter> journal_;
   std::atomic<bool> broken_{false};  // the journal has refused a record: later ones would not be found

@@ -13,6 +13,9 @@ namespace {
 class Mortal final : public Disk {
  public:
   explicit Mortal(Disk& disk, int left) : disk_(disk), left_(left) {}
+  std::unique_ptr<DiskLock> lock(const std::string& folder, const std::string& holder) override {
+    return disk_.lock(folder, holder);
+  }
   std::unique_ptr<DiskFile> create(const std::string& path) override {
     use();
     return std::make_unique<File>(*this, disk_.create(path));
@@ -71,6 +74,53 @@ TEST(PsHistory, ResumesWhereItWasKilled) {
       EXPECT_TRUE(push(server, sequence));  // again: it is answered, and not done
       EXPECT_EQ(server.stats().repeated, 1);
     }
+  }
+}
+
+// Two servers with one folder would write one journal.
+TEST(PsHistory, OneServerAtATimeHasTheFolder) {
+  const Folder folder;
+  ToyStore store(2), other(2);
+  ServerOptions first = options_of(Durability::kJournal, real_disk(), folder.str(), 1);
+  first.history.holder = "the server at toy:0 (process 12)";
+  auto server = std::make_unique<Server>(first, store);
+  hello(*server);
+  for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(*server, i));
+  const std::vector<std::string> before = real_disk().list(folder.str());
+  try {
+    const Server second(options_of(Durability::kJournal, real_disk(), folder.str(), 2), other);
+    FAIL() << "a second server has the folder, too";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kUnavailable);
+    EXPECT_EQ(e.message(), "the folder " + folder.str() + " is in use by the server at toy:0 (process 12)");
+  }
+  EXPECT_EQ(real_disk().list(folder.str()), before);
+  for (uint64_t i = 4; i <= 6; ++i) ASSERT_TRUE(push(*server, i));
+  server = nullptr;
+  const Server next(options_of(Durability::kJournal, real_disk(), folder.str(), 3), other);
+  EXPECT_EQ(value(other), 6);
+}
+
+// A journal without its snapshot does not say what its updates were made to.
+TEST(PsHistory, AJournalWithoutItsSnapshotIsRefused) {
+  const Folder folder;
+  {
+    ToyStore store(2);
+    Server server(options_of(Durability::kJournal, real_disk(), folder.str(), 1), store);
+    hello(server);
+    for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(server, i));
+  }
+  for (const std::string& name : real_disk().list(folder.str())) {
+    if (name.starts_with("snapshot-")) real_disk().remove(folder.str() + "/" + name);
+  }
+  ToyStore store(2);
+  try {
+    const Server next(options_of(Durability::kJournal, real_disk(), folder.str(), 2), store);
+    FAIL() << "the server starts without its state";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kInvalidArgument);
+    EXPECT_NE(e.message().find("journal-00000001 has updates, but no snapshot is there"), std::string::npos)
+        << e.message();
   }
 }
 

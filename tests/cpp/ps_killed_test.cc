@@ -91,6 +91,9 @@ TEST(PsKilled, AtEachSystemCall) {
 // The real disk, on which flushing a file fails when it is told to.
 class FailingDisk final : public Disk {
  public:
+  std::unique_ptr<DiskLock> lock(const std::string&, const std::string&) override {
+    return std::make_unique<DiskLock>();  // the next server comes while this one is still there
+  }
   bool fails = false;
   std::unique_ptr<DiskFile> create(const std::string& path) override {
     return std::make_unique<File>(*this, path, real_disk().create(path));
