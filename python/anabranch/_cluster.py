@@ -80,6 +80,7 @@ def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: i
         trainer_id (int): number of this worker.
         trainers (int): number of workers.
     """
+    _core.ps_describe(trainer_id, getattr(program, "_job", None) or [])
     for endpoint in endpoints:
         _core.ps_connect(trainer_id, endpoint)
 

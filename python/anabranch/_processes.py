@@ -250,9 +250,10 @@ def _wait(processes: Sequence[Watched], followed: Sequence[Watched], grace_s: fl
     while True:
         _copy(followed)
         codes = [process.poll() for process in processes]  # one check: later failures are found by the next one
+        over = [p.name for p, code in zip(processes, codes) if p.serves and code == 0]
         for process, code in zip(processes, codes):
-            if code not in (None, 0) and not _began_again(process, out):
-                return _report(process, out)
+            if code not in (None, 0) and (_needs(process, over) or not _began_again(process, out)):
+                return _report(process, out, over)
         running = [p for p, code in zip(processes, codes) if code != 0]
         if not running:
             return 0
@@ -263,6 +264,11 @@ def _wait(processes: Sequence[Watched], followed: Sequence[Watched], grace_s: fl
                      % (", ".join(p.name for p in running), grace_s))
                 return 0
         time.sleep(_POLL_S)
+
+
+def _needs(process: Watched, over: Sequence[str]) -> bool:
+    """Whether another start of a process would wait for servers that have ended."""
+    return bool(over) and not process.serves
 
 
 def _began_again(process: Watched, out: TextIO) -> bool:
@@ -277,8 +283,10 @@ def _began_again(process: Watched, out: TextIO) -> bool:
     return True
 
 
-def _report(process: Watched, out: TextIO) -> int:
+def _report(process: Watched, out: TextIO, over: Sequence[str]) -> int:
     code = process.poll() or 1
-    _say(out, "%s %s; the rest is ended. The end of %s:\n%s"
-         % (process.name, process.outcome(), process.log, process.tail().rstrip("\n")))
+    after = " after %s had ended, without which it cannot start again" % " and ".join(over) \
+        if _needs(process, over) else ""
+    _say(out, "%s %s%s; the rest is ended. The end of %s:\n%s"
+         % (process.name, process.outcome(), after, process.log, process.tail().rstrip("\n")))
     return code if code > 0 else 128 - code

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
+import glob
 import os
 import shutil
 import signal
@@ -30,6 +32,8 @@ from .looking.command_line import Parser, ended, no_script
 RESUME = "ANABRANCH_RESUME_DIR"
 #: Read by servers: the folder of their durable state.
 STATE = "FLAGS_ps_state_dir"
+#: In the launcher's folder of state: locked while the launcher runs.
+_HELD = "launcher"
 #: Variables that define the role of a process: those of the launcher's own environment are not passed on.
 _ROLES = frozenset(["TRAINING_ROLE", "PADDLE_TRAINING_ROLE", "PADDLE_TRAINER_ID", "PADDLE_PSERVERS_IP_PORT_LIST",
                     "PADDLE_PSERVERS", "CURRENT_ENDPOINT", RESUME, STARTS])
@@ -135,11 +139,22 @@ def kept_state(plan: Plan) -> Iterator[Plan]:
     if not plan.restarts or not plan.servers or os.environ.get(STATE):
         yield plan
         return
+    _remove_left(plan.logs)
     folder = tempfile.mkdtemp(prefix="state-", dir=os.path.abspath(plan.logs))
     try:
-        yield plan._replace(state=folder)
+        with open(os.path.join(folder, _HELD), "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield plan._replace(state=folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left(logs: str) -> None:
+    """Removes the state folders of launchers that were killed."""
+    for held in glob.glob(os.path.join(glob.escape(logs), "state-*", _HELD)):
+        with contextlib.suppress(OSError), open(held) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(os.path.dirname(held), ignore_errors=True)
 
 
 def start(plan: Plan, extra: Mapping[str, str] | None = None, err: TextIO | None = None) -> int:

@@ -169,7 +169,10 @@ void start_geo(int trainer, int trainers, int64_t every, Scope& scope, const std
   const auto initialized = [](const ps::GeoVariable& v) { return v.value->initialized(); };
   const bool ready = std::all_of(variables.begin(), variables.end(), initialized);
   auto geo = std::make_shared<ps::Geo>(*client, ps::GeoOptions{trainers, every}, std::move(variables));
-  if (ready) geo->begin();
+  if (ready) {
+    geo->fetch_tables();
+    geo->begin();
+  }
   client->attach(std::move(geo));
 }
 
@@ -177,6 +180,7 @@ void begin_geo(int trainer) {
   const auto client = ps::find_client(trainer);
   if (!client || !client->geo()) return;
   const Unlocked unlocked;
+  client->geo()->fetch_tables();
   client->geo()->begin();
 }
 
@@ -275,11 +279,12 @@ void bind_ps(nb::module_& m) {
   m.def("ps_server_stats", &server_stats);
   m.def("ps_pull", &pull);
   m.def("ps_save_table", &save_table);
-  nb::class_<ps::Beats>(m, "Beats");
+  static_cast<void>(nb::class_<ps::Beats>(m, "Beats"));
   m.def("ps_offer_files", &offer_files);
   m.def("ps_take_file", &take_file);
   m.def("ps_end_file", &end_file);
   m.def("ps_give_back_file", &give_back_file);
+  m.def("ps_describe", [](int trainer, const std::vector<std::string>& job) { ps::client_of(trainer)->describe(job); });
   m.def("ps_connect", [](int trainer, const std::string& endpoint) {
     const auto client = ps::client_of(trainer);
     const Unlocked unlocked;

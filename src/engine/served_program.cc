@@ -79,6 +79,7 @@ ps::ServerOptions ServedProgram::options() const {
   AB_CHECK(mode >= 0 && mode <= 3, InvalidArgument, "listen_and_serv: distributed_mode must be 0 to 3, got {}", mode);
   o.mode = static_cast<ps::Mode>(mode);
   o.trainers = listen_->attr<int32_t>("Fanin");
+  o.job = listen_->attr<std::vector<std::string>>("job");
   return o;
 }
 

@@ -14,11 +14,18 @@ Client::Line& Client::line(const std::string& endpoint, int* server) {
   const auto [it, fresh] = servers_.try_emplace(endpoint, static_cast<int>(lines_.size()));
   if (fresh) {
     auto made = std::make_unique<Line>();
-    made->link = std::make_shared<Link>(endpoint, connect_(endpoint), options_, *timer_);
+    LinkOptions options = options_;
+    options.job = job_;
+    made->link = std::make_shared<Link>(endpoint, connect_(endpoint), options, *timer_);
     lines_.push_back(std::move(made));
   }
   *server = it->second;
   return *lines_[static_cast<size_t>(it->second)];
+}
+
+void Client::describe(Description job) {
+  const std::lock_guard lock(mutex_);
+  job_ = std::move(job);
 }
 
 void Client::connect(const std::string& endpoint) {

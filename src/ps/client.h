@@ -36,6 +36,8 @@ class Client {
   using Connect = std::function<std::shared_ptr<Channel>(const std::string& endpoint)>;
   Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer);
 
+  // The job that servers compare with theirs, for connections from now on.
+  void describe(Description job);
   // Waits for the server, which may be starting.
   void connect(const std::string& endpoint);
   // `parameter`: the whole parameter of which this is a shard, or a gradient.
@@ -162,6 +164,7 @@ class Client {
   const Connect connect_;
   const std::shared_ptr<Timer> timer_;
   std::mutex mutex_;
+  Description job_;
   std::map<std::string, int> servers_, parameters_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::shared_ptr<Communicator> communicator_;

@@ -113,27 +113,49 @@ bool Link::greets_again(const RequestRef& request, const MessageRef& refused) {
   const bool other = h.error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) && h.incarnation != 0 && peer != 0 &&
                      (h.incarnation != peer || request->message->header().peer != peer);
   if (!other || request->message->header().sequence == 0) return false;
-  auto hello = std::make_shared<Message>(Verb::kHello);
+  auto again = hello();
   {
     const std::lock_guard lock(names_mutex_);
-    for (const auto& [name, number] : numbers_) hello->add_text(name);
+    for (const auto& [name, number] : numbers_) again->add_text(name);
   }
-  send(std::move(hello), false, [self = shared_from_this(), request, refused](const MessageRef& m) {
+  send(std::move(again), false, [self = shared_from_this(), request, refused](const MessageRef& m) {
     self->greeted_again(request, m, refused);
   });
   return true;
 }
 
-void Link::greeted_again(const RequestRef& request, const MessageRef& answer, const MessageRef& refused) {
-  const Header& h = answer->header();
-  bool same = !h.error && (h.flags & Header::kResumed) && answer->parts() == 2;
-  if (same) {
+std::shared_ptr<Message> Link::hello() const {
+  auto out = std::make_shared<Message>(Verb::kHello);
+  out->header().round = static_cast<uint64_t>(options_.deadline.count());
+  return out;
+}
+
+// Null: the server goes on where the one before it ended.
+MessageRef Link::why_not_same(const MessageRef& hello) {
+  const Header& h = hello->header();
+  if (h.error) return hello;
+  const char* why = nullptr;
+  if (!(h.flags & Header::kResumed)) {
+    why = h.flags & Header::kKeeps ? "its state folder was empty" : "it keeps no state (FLAGS_ps_state_dir)";
+  } else if (h.acknowledged != life_.load()) {
+    why = "its folder has the state of another job";
+  } else {
     const std::lock_guard lock(names_mutex_);
     size_t i = 0;
-    same = answer->needed(1).size() == numbers_.size();
-    for (const auto& [name, number] : numbers_) same = same && answer->needed(1)[i++] == number;
+    bool same = hello->parts() == 2 && hello->needed(1).size() == numbers_.size();
+    for (const auto& [name, number] : numbers_) same = same && hello->needed(1)[i++] == number;
+    if (!same) why = "its variables are others";
   }
-  if (!same) return deliver(request, refused);
+  if (!why) return nullptr;
+  return Message::error(
+      h.verb,
+      Error(ErrorKind::kUnavailable,
+            fmt::format("the server at {} was started again without the state that it had: {}", endpoint_, why)));
+}
+
+void Link::greeted_again(const RequestRef& request, const MessageRef& answer, const MessageRef& refused) {
+  if (MessageRef why = why_not_same(answer)) return deliver(request, std::move(why));
+  const Header& h = answer->header();
   peer_.store(h.incarnation);
   round_.store(h.round);
   auto message = request->message->clone();  // a transport may still hold the other one
@@ -159,8 +181,12 @@ MessageRef Link::ask(std::shared_ptr<Message> request, bool changes_something) {
 void Link::greet() {
   const std::lock_guard one(greeting_);
   if (peer_.load() != 0) return;
-  const MessageRef answer = ask(std::make_shared<Message>(Verb::kHello), false);
+  auto first = hello();
+  if (!options_.job.empty()) first->header().flags = Header::kDescribes;
+  for (const std::string& line : options_.job) first->add_text(line);
+  const MessageRef answer = ask(std::move(first), false);
   round_.store(answer->header().round);
+  life_.store(answer->header().acknowledged);
   mode_.store(static_cast<int>(answer->header().client));
   const std::lock_guard lock(mutex_);
   sequence_ = std::max(sequence_, answer->header().sequence);
@@ -172,7 +198,7 @@ uint32_t Link::number(const std::string& name) {
   const auto it = numbers_.find(name);
   if (it != numbers_.end()) return it->second;
   greet();
-  auto request = std::make_shared<Message>(Verb::kHello);
+  auto request = hello();
   request->add_text(name);
   const MessageRef answer = ask(std::move(request), false);
   AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kNeeded && answer->needed(1).size() == 1, Internal,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ps/clock.h"
+#include "ps/description.h"
 #include "ps/timer.h"
 #include "ps/transport.h"
 
@@ -29,6 +30,7 @@ struct LinkOptions {
   // Requests of a step are reported only if the connection is lost: a server may wait for other workers.
   std::function<void(const std::string&)> report{};
   const Clock* clock = &SteadyClock::shared();
+  Description job = {};  // told to the server, which refuses a worker of another job; empty: unknown
 };
 
 class Link : public std::enable_shared_from_this<Link> {
@@ -78,6 +80,8 @@ class Link : public std::enable_shared_from_this<Link> {
   bool greets_again(const RequestRef& request, const MessageRef& refused);
   void greeted_again(const RequestRef& request, const MessageRef& answer, const MessageRef& refused);
   MessageRef not_reached(const Request& request, const Message& last) const;
+  std::shared_ptr<Message> hello() const;
+  MessageRef why_not_same(const MessageRef& hello);
 
   const std::string endpoint_;
   const std::shared_ptr<Channel> channel_;
@@ -89,6 +93,7 @@ class Link : public std::enable_shared_from_this<Link> {
   uint64_t sequence_ = 0;
   std::atomic<uint64_t> round_{0};
   std::atomic<uint64_t> peer_{0};  // the server's incarnation
+  std::atomic<uint64_t> life_{0};  // of the server with which the state began
   std::atomic<int64_t> repeated_{0};
   std::atomic<uint64_t> acknowledged_{0};  // exchanges with contents, answered without an error
   std::atomic<int> mode_{-1};              // unknown

@@ -41,20 +41,25 @@ struct Header {
   static constexpr uint8_t kOfStep = 4;           // of a sum: it belongs to step `round`
   // of the end of a file: its records are trained; of the answer: the report counts
   static constexpr uint8_t kTrained = 8;
-  static constexpr uint8_t kOver = 16;  // of an answer: this worker gets no more files of the queue
+  static constexpr uint8_t kOver = 16;       // of an answer: this worker gets no more files of the queue
+  static constexpr uint8_t kDescribes = 32;  // of a hello: its texts describe the worker's job
+  static constexpr uint8_t kKeeps = 64;      // of a hello's answer: the server keeps its state on disk
+  static constexpr uint8_t kVersion = 2;     // of the protocol; records on disk may have earlier ones
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
   uint8_t flags = 0;
-  uint8_t reserved = 0;
+  uint8_t version = kVersion;
   uint32_t client = 0;  // the worker's number
   uint32_t parts = 0;
-  uint64_t incarnation = 0;   // of the sender: different after each start
-  uint64_t sequence = 0;      // of the client's requests to this server that change something, from 1 on
-  uint64_t round = 0;         // its meaning depends on the verb
-  uint64_t bytes = 0;         // of the whole message
-  uint64_t peer = 0;          // of a request: the incarnation of the intended server; 0: any
-  uint64_t acknowledged = 0;  // of a request: number of this client's changes that the server has acknowledged
+  uint64_t incarnation = 0;  // of the sender: different after each start
+  uint64_t sequence = 0;     // of the client's requests to this server that change something, from 1 on
+  uint64_t round = 0;        // its meaning depends on the verb; of a hello: the worker's deadline in milliseconds
+  uint64_t bytes = 0;        // of the whole message
+  uint64_t peer = 0;         // of a request: the incarnation of the intended server; 0: any
+  // of a request: number of this client's changes that the server has acknowledged; of a hello's answer: the
+  // incarnation of the server with which the state began
+  uint64_t acknowledged = 0;
 };
 static_assert(sizeof(Header) == 64);
 

@@ -5,7 +5,7 @@
 namespace anabranch::ps {
 
 Server::Server(const ServerOptions& options, Store& store)
-    : options_(options), store_(store), files_(options.file_lease) {
+    : options_(options), store_(store), life_(options.incarnation), job_(options.job), files_(options.file_lease) {
   AB_CHECK(options.trainers >= 1 && options.trainers <= 100000, InvalidArgument,
            "a server needs from 1 to 100000 trainers, got {}", options.trainers);
   writing_->server = this;
@@ -45,11 +45,12 @@ void Server::handle(MessageRef request, Answer answer) {
       if (request->header().sequence > 0) {
         taken = !repeated(trainer, request, &answer, &due);
         if (taken) {
-          if ((now = dispatch(trainer, request, &due))) end(static_cast<int>(sender), now, &due);
+          now = with_memory(*request, [&] { return dispatch(trainer, request, &due); });
+          if (now) end(static_cast<int>(sender), now, &due);
         }
         now = nullptr;
       } else {
-        now = dispatch(trainer, request, &due);
+        now = with_memory(*request, [&] { return dispatch(trainer, request, &due); });
       }
     } catch (const Error& e) {
       ++stats_.refused;
@@ -112,13 +113,21 @@ void Server::keep(std::span<const MessageRef> messages) {
   history_->append(kept, flushed);
 }
 
+// The worker answers the second of these with a hello, which tells it more.
+void Server::check_known(const Trainer& trainer, const Header& h) const {
+  const bool replaced = std::find(trainer.gone.begin(), trainer.gone.end(), h.incarnation) != trainer.gone.end();
+  AB_CHECK(!replaced, Unavailable, "another process has taken the place of this trainer {} at {}", h.client,
+           options_.name);
+  AB_CHECK(h.peer == 0 || h.peer == options_.incarnation, Unavailable,
+           "{} was restarted: trainer {} must say hello again", options_.name, h.client);
+  AB_CHECK(h.incarnation == trainer.incarnation, Unavailable, "trainer {} has not said hello to {}", h.client,
+           options_.name);
+}
+
 // True if the request came before: it gets the same answer, now or later.
 bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due) {
   const Header& h = request->header();
-  AB_CHECK(h.incarnation == trainer.incarnation, Unavailable,
-           "trainer {} has not said hello to {} since it was started", h.client, options_.name);
-  AB_CHECK(h.peer == 0 || h.peer == options_.incarnation, Unavailable,
-           "{} was restarted: trainer {} must say hello again", options_.name, h.client);
+  check_known(trainer, h);
   if (h.sequence == trainer.sequence) {
     ++stats_.repeated;
     if (trainer.answer_again) trainer.last_answer = answer_once_more(trainer, *request);
@@ -197,17 +206,37 @@ void Server::keep_hello(const MessageRef& message) {
   }
 }
 
+void Server::check_fits(const Message& request) const {
+  const Header& h = request.header();
+  AB_CHECK(h.version == Header::kVersion, InvalidArgument,
+           "trainer {} speaks version {} of the protocol, {} version {}: install the same release of anabranch for all",
+           h.client, h.version, options_.name, Header::kVersion);
+  if (!(h.flags & Header::kDescribes) || job_.empty()) return;
+  Description theirs;
+  for (int i = 0; i < request.parts(); ++i) {
+    if (request.part(i).kind == PartKind::kText) theirs.emplace_back(request.text(i));
+  }
+  const std::string differences = differences_of(theirs, job_);
+  if (differences.empty()) return;
+  const std::string text =
+      fmt::format("trainer {} does not fit the server at {}: {}", h.client, options_.name, differences);
+  options_.history.tell(text);
+  throw Error(ErrorKind::kInvalidArgument, text);
+}
+
 // Answered with the numbers of the requested names, and with the server's position.
 MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
   const Message& request = *message;
+  const bool describes = request.header().flags & Header::kDescribes;
+  check_fits(request);
   std::vector<uint32_t> numbers;
-  for (int i = 0; i < request.parts(); ++i) {
+  for (int i = 0; i < request.parts() && !describes; ++i) {
     if (request.part(i).kind == PartKind::kText) numbers.push_back(store_.number(request.text(i)));
   }
   if (const uint64_t incarnation = request.header().incarnation; incarnation != trainer.incarnation) {
     const auto& gone = trainer.gone;
     AB_CHECK(std::find(gone.begin(), gone.end(), incarnation) == gone.end(), InvalidArgument,
-             "this trainer {} of {} is not the last one that was started", request.header().client, options_.name);
+             "another process has taken the place of this trainer {} at {}", request.header().client, options_.name);
     keep_hello(message);
     begin_again(trainer, incarnation);
     forget_requests(request.header().client);
@@ -215,10 +244,12 @@ MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
     trainer.gap = resumed_;
     trainer.heard = options_.clock->now();
   }
+  trainer.deadline = Milliseconds(request.header().round);
   count_lost(trainer, request);
   auto out = std::make_shared<Message>(Verb::kHello);
   out->header().incarnation = options_.incarnation;
-  out->header().flags = resumed_ ? Header::kResumed : 0;
+  out->header().flags = static_cast<uint8_t>((resumed_ ? Header::kResumed : 0) | (history_ ? Header::kKeeps : 0));
+  out->header().acknowledged = life_;
   out->header().sequence = trainer.sequence;
   out->header().round = round_;
   out->header().client = static_cast<uint32_t>(options_.mode);

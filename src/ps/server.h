@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <shared_mutex>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "ps/clock.h"
+#include "ps/description.h"
 #include "ps/file_queues.h"
 #include "ps/history.h"
 #include "ps/id_set.h"
@@ -38,6 +40,7 @@ struct ServerOptions {
   Milliseconds patience{60000};    // how long requests wait for other workers before they are answered with an error
   Milliseconds file_lease{60000};  // a worker that is silent for longer loses its files
   uint64_t incarnation = 1;
+  Description job;  // empty: unknown
   const Clock* clock = &SteadyClock::shared();
   HistoryOptions history;
   // The writer of snapshots, slice by slice, while requests go on; null: the request that finds one due.
@@ -90,6 +93,7 @@ class Server {
     int64_t awaited_us = 0;      // how long others have waited for it
     std::vector<uint64_t> gone;  // earlier incarnations: a late hello of theirs changes nothing
     TimePoint heard{};
+    Milliseconds deadline{0};  // of its requests; 0: unknown
     // GEO, by table: rows it does not have yet, and those in the last answer.
     std::map<uint32_t, IdSet> changed, told;
   };
@@ -109,6 +113,8 @@ class Server {
 
   MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef hello(Trainer& trainer, const MessageRef& message);
+  void check_fits(const Message& request) const;
+  void check_known(const Trainer& trainer, const Header& h) const;
   void keep_hello(const MessageRef& message);
   static void begin_again(Trainer& trainer, uint64_t incarnation);
   MessageRef exchange(const MessageRef& request, Due* due);
@@ -128,12 +134,24 @@ class Server {
   void reduce_if_all_came(const SumName& name, uint32_t last, Due* due);
   void count_awaited(const Meeting& meeting, uint32_t trainer);
   void apply(const std::vector<MessageRef>& messages);
+  void apply_now(const std::vector<MessageRef>& messages);
   MessageRef answer_to(const Message& request);
+  MessageRef variables_for(const Message& request);
   void note_rows(const Message& request);
   std::vector<uint32_t> tables_of(const Message& request) const;
   MessageRef sum_of(const Meeting& meeting) const;
   void give_up(Meeting& meeting, const std::string& what, Due* due);
+  Milliseconds patience_of(const Meeting& meeting) const;
   MessageRef refusal(Verb verb, const Error& error) const;
+  Error no_memory(const Message& request) const;
+  // Runs fn for a request. A server without memory refuses the request, and goes on.
+  template <class Fn> auto with_memory(const Message& request, Fn&& fn) const {
+    try {
+      return fn();
+    } catch (const std::bad_alloc&) {
+      throw no_memory(request);
+    }
+  }
   void give(Due& due, uint64_t position);
   static bool pushes(const Message& request);
   void count_updates(std::span<const MessageRef> messages);
@@ -158,6 +176,7 @@ class Server {
   State state() const;
   std::shared_ptr<Message> state_of(uint32_t trainer) const;
   void load(const MessageRef& record, std::set<std::string>* variables);
+  void load_head(const Message& record);
   void load_trainer(const Message& record);
   void replay(const std::vector<MessageRef>& messages);
   void replay_updates(const std::vector<MessageRef>& messages);
@@ -197,6 +216,9 @@ class Server {
   std::optional<Levels> levels_;  // if there is a history
   const std::shared_ptr<Writing> writing_ = std::make_shared<Writing>();
   bool resumed_ = false;
+  uint64_t life_;                  // incarnation of the server with which the state began
+  Description job_;                // that of the state, if the program has none
+  TimePoint quiet_until_{};        // after a report of a failed snapshot
   std::atomic<int> answering_{0};  // requests being handled: the server ends after they are answered
   std::vector<Trainer> trainers_;
   uint64_t round_ = 0;  // number of applied steps of sync training

@@ -52,7 +52,7 @@ MessageRef Server::give_rows(const Message& request) {
   try {
     AB_CHECK(sender < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
              options_.name, trainers_.size() - 1, sender);
-    MessageRef found = rows(request, round);
+    MessageRef found = with_memory(request, [&] { return rows(request, round); });
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(options_.clock->now() - begun);
     if (table) table->pull_us += took.count();
     return found;
@@ -61,6 +61,28 @@ MessageRef Server::give_rows(const Message& request) {
     ++stats_.refused;
     return refusal(request.header().verb, e);
   }
+}
+
+// With the tables of the request and their sizes.
+Error Server::no_memory(const Message& request) const {
+  std::set<uint32_t> tables;
+  for (int i = 0; i < request.parts(); ++i) {
+    const Part& p = request.part(i);
+    if (p.kind == PartKind::kIds || p.kind == PartKind::kTensor) tables.insert(p.variable);
+    if (p.kind != PartKind::kNeeded) continue;
+    for (const uint32_t v : request.needed(i)) tables.insert(v);
+  }
+  std::string held;
+  for (const uint32_t v : tables) {
+    if (v >= store_.variables()) continue;
+    const uint32_t table = store_.table_of(v);
+    held += fmt::format("{}{} with {} bytes", held.empty() ? ": it holds " : ", ", store_.name(table),
+                        store_.extent(table).bytes);
+  }
+  return {
+      ErrorKind::kResourceExhausted,
+      fmt::format("the server at {} has no memory left for a request ({}) of {} bytes of trainer {}{}", options_.name,
+                  verb_name(request.header().verb), request.bytes().size(), request.header().client, held)};
 }
 
 // An update takes equally long for each of its tables.

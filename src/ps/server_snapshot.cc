@@ -4,6 +4,11 @@
 #include "ps/server.h"
 
 namespace anabranch::ps {
+namespace {
+
+constexpr std::chrono::seconds kQuiet{30};
+
+}  // namespace
 
 Server::~Server() {
   const std::lock_guard lock(writing_->mutex);
@@ -98,7 +103,11 @@ void Server::end_snapshot(const std::string& wrong) {
   writing_->snapshot.reset();
   const std::lock_guard lock(mutex_);
   ++(wrong.empty() ? stats_.snapshots : stats_.failed_snapshots);
-  if (!wrong.empty()) options_.history.tell(fmt::format("{} has no snapshot{}: {}", options_.name, which, wrong));
+  if (wrong.empty()) return;
+  const TimePoint now = options_.clock->now();
+  if (now < quiet_until_) return;  // each update may try again
+  quiet_until_ = now + kQuiet;
+  options_.history.tell(fmt::format("{} has no snapshot{}: {}", options_.name, which, wrong));
 }
 
 }  // namespace anabranch::ps

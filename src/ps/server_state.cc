@@ -60,6 +60,8 @@ Server::State Server::state() const {
   head->header().round = round_;
   head->header().sequence = trainers_.size();
   head->header().client = static_cast<uint32_t>(options_.mode);
+  head->header().incarnation = life_;
+  for (const std::string& line : job_) head->add_text(line);
   out.push_back(std::move(head));
   for (uint32_t t = 0; t < trainers_.size(); ++t) out.push_back(state_of(t));
   files_.save([&](std::shared_ptr<Message> m) { out.push_back(std::move(m)); });
@@ -89,13 +91,27 @@ void Server::load_trainer(const Message& record) {
   }
 }
 
+// The number of workers may change between two lives of a server, its program may not.
+void Server::load_head(const Message& record) {
+  round_ = record.header().round;
+  if (record.header().incarnation) life_ = record.header().incarnation;
+  Description there;
+  for (int i = 0; i < record.parts(); ++i) there.emplace_back(record.text(i));
+  if (there.empty()) return;
+  if (job_.empty()) job_ = there;
+  const std::string differences = differences_of(without_counts(there), without_counts(job_));
+  AB_CHECK(differences.empty(), InvalidArgument,
+           "the state in {} belongs to another job: {} in this one; choose another folder, or remove it",
+           options_.history.folder, differences);
+}
+
 void Server::load(const MessageRef& record, std::set<std::string>* variables) {
   const Header& h = record->header();
   if (h.verb == Verb::kStats) {
     AB_CHECK(h.client == static_cast<uint32_t>(options_.mode), InvalidArgument,
              "the state in {} is of distributed_mode {}, the server's program has {}", options_.history.folder,
              h.client, static_cast<int>(options_.mode));
-    round_ = h.round;
+    load_head(*record);
   } else if (h.verb == Verb::kHello) {
     load_trainer(*record);
   } else if (h.verb == Verb::kOfferFiles) {

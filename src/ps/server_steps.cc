@@ -5,6 +5,11 @@
 #include "ps/server.h"
 
 namespace anabranch::ps {
+namespace {
+
+constexpr Milliseconds kMostMargin{5000};
+
+}  // namespace
 
 bool Server::all_came(const Meeting& meeting) const {
   for (size_t t = 0; t < trainers_.size(); ++t) {
@@ -66,6 +71,10 @@ void Server::forget_requests(uint32_t trainer) {
 }
 
 void Server::apply(const std::vector<MessageRef>& messages) {
+  with_memory(*messages[0], [&] { apply_now(messages); });
+}
+
+void Server::apply_now(const std::vector<MessageRef>& messages) {
   std::map<uint32_t, std::vector<Contribution>> by_variable;
   for (const auto& m : messages) {
     for (int i = 0; i < m->parts(); ++i) {
@@ -115,6 +124,14 @@ void Server::note_rows(const Message& request) {
 
 // The variables that a request asks for; in GEO, of tables of which it has rows, the changed ones.
 MessageRef Server::answer_to(const Message& request) {
+  try {
+    return with_memory(request, [&] { return variables_for(request); });
+  } catch (const Error& e) {
+    return refusal(Verb::kExchange, e);
+  }
+}
+
+MessageRef Server::variables_for(const Message& request) {
   auto out = std::make_shared<Message>(Verb::kExchange);
   out->header().round = round_;
   trainers_[request.header().client].seen = stats_.updates;
@@ -170,7 +187,7 @@ void Server::reduce_if_all_came(const SumName& name, uint32_t last, Due* due) {
     std::copy_if(meeting.came.begin(), meeting.came.end(), std::back_inserter(came),
                  [](const auto& m) { return m != nullptr; });
     keep(came);
-    answer = sum_of(meeting);
+    answer = with_memory(*came[0], [&] { return sum_of(meeting); });
     if (name.step) sums_of_step_[name] = answer;
   } catch (const Error& e) {
     answer = refusal(Verb::kReduce, e);
@@ -225,11 +242,20 @@ void Server::tick() {
   give(due, 0);
 }
 
+// A server answers before its workers give up, because they do not know which workers are missing.
+Milliseconds Server::patience_of(const Meeting& meeting) const {
+  Milliseconds least = options_.patience;
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    if (meeting.came[t] && trainers_[t].deadline.count() > 0) least = std::min(least, trainers_[t].deadline);
+  }
+  return least - std::min(least / 5, kMostMargin);
+}
+
 // A worker that waits too long for others gets their names, and the meeting starts over.
 void Server::give_up(Meeting& meeting, const std::string& what, Due* due) {
   const TimePoint now = options_.clock->now();
   if (std::none_of(meeting.came.begin(), meeting.came.end(), [](const auto& m) { return m != nullptr; })) return;
-  if (now - meeting.since < options_.patience) return;
+  if (now - meeting.since < patience_of(meeting)) return;
   std::string missing;
   for (size_t t = 0; t < trainers_.size(); ++t) {
     if (meeting.came[t] || trainers_[t].complete) continue;

@@ -146,13 +146,18 @@ def test_a_folder_to_resume_from_is_passed_on(tmp_path):
 
 def test_what_fails_is_started_again(tmp_path):
     text = """
-        import os, signal, sys
+        import os, signal, sys, time
         starts, me = int(os.environ["ANABRANCH_STARTS"]), os.environ["TRAINING_ROLE"]
+        done = os.path.join(os.environ["FLAGS_ps_state_dir"], "done")
         print(me, "starts", starts, os.environ.get("FLAGS_ps_state_dir"), flush=True)
         if me == "TRAINER" and starts < 2:
             sys.exit("not yet")
         if me == "PSERVER" and starts < 1:
             os.kill(os.getpid(), signal.SIGKILL)
+        if me == "TRAINER":
+            open(done, "w").close()
+        while not os.path.exists(done):
+            time.sleep(0.02)
     """
     done = run(tmp_path, text, "--servers", "1", "--workers", "1", "--restarts", "2")
     assert done.returncode == 0, done.stderr
@@ -165,6 +170,21 @@ def test_what_fails_is_started_again(tmp_path):
     assert folder.startswith(str(tmp_path / "logs" / "state-")) and not os.path.exists(folder)
     done = run(tmp_path, text, "--servers", "1", "--workers", "1", "--restarts", "1")
     assert done.returncode == 1 and "worker 0 ended with 1; the rest is ended" in done.stderr
+
+
+def test_the_state_of_a_launcher_that_was_killed_is_removed_by_the_next_one(tmp_path):
+    launcher = subprocess.Popen(command(tmp_path, SLEEP, "--restarts", "1"), env=environment(), cwd=tmp_path)
+    folder = tmp_path / "logs"
+    end = time.monotonic() + 30
+    while not list(folder.glob("state-*/launcher")) and time.monotonic() < end:
+        time.sleep(0.02)
+    left, = folder.glob("state-*")
+    args = ("--restarts", "1")
+    assert run(tmp_path, "", *args).returncode == 0 and left.exists()   # that one still runs
+    launcher.kill()
+    launcher.wait()
+    assert run(tmp_path, "", *args).returncode == 0
+    assert not list(folder.glob("state-*"))
 
 
 class FailsBetweenTwoLooks:

@@ -64,6 +64,8 @@ class Trainers:
         if self._seen.get(desc.id) == desc.version:
             return
         self._connect()
+        for trainer in trainers_of(program) if getattr(program, "_job", None) else ():
+            _core.ps_describe(trainer, program._job)
         self._seen[desc.id] = desc.version
         self._numbers.update(trainers_of(program))
         self._servers.update((op.attr("trainer_id"), endpoint) for op in program.global_block().ops

@@ -22,6 +22,7 @@ AB_OP(listen_and_serv)
     .attr<std::vector<std::string>>("sparse_grad_to_param", {}, "GRADIENT:PARAMETER pairs of sparse gradients")
     .attr<std::vector<std::string>>("table_durability", {},
                                     "TABLE:LEVEL pairs: durability levels that override FLAGS_ps_durability")
+    .attr<std::vector<std::string>>("job", {}, "WHAT: HOW lines that describe the job; workers must have the same")
     .attr<int32_t>("Fanin", 1, "trainers")
     .attr<int32_t>("checkpint_block_id", -1, "block that saves; -1: none")
     .attr<int32_t>("lr_decay_block_id", -1, "block that computes learning rates; -1: none")

@@ -14,6 +14,7 @@ from .config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeCo
 from .counters import give_counters
 from .details.checkport import wait_server_ready
 from .followers import put_back, take_out
+from .job import describe
 from .modes import Mode
 from .placement import Placement, check_config
 from .private_names import PrivateNames
@@ -136,6 +137,7 @@ class DistributeTranspiler(PrivateNames, Described):
         program._is_chief = mode.trainer_id == 0
         program._takes_steps_together = mode.sync or mode.waits
         program._trainer_id = mode.trainer_id
+        program._job = describe(self._source, self._placement, mode)
         program._endpoints = list(self.pserver_endpoints)
         program._parameters_on_pservers = RemoteModel(self)
 

@@ -10,6 +10,7 @@ from . import op_kinds
 from .config import ServerRuntimeConfig
 from .copying import copy_op, copy_var
 from .delay import correct_for_age, keep_old_values
+from .job import describe
 from .modes import Mode
 from .placement import Placement
 from .rates import rate_ops
@@ -169,6 +170,7 @@ class ServerProgram:
             "endpoint": self.endpoint,
             "pserver_id": self.placement.endpoints.index(self.endpoint),
             "Fanin": self.mode.trainers,
+            "job": describe(self.source, self.placement, self.mode),
             "distributed_mode": self.mode.number,
             "grad_to_block_id": self.grad_to_block,
             "sparse_grad_to_param": self.sparse_to_param,

@@ -21,7 +21,8 @@ def _limit_s() -> float:
     if "FLAGS_wait_port_s" in os.environ:
         return float(os.environ["FLAGS_wait_port_s"])
     deadline_ms = get_flags("FLAGS_rpc_deadline")["FLAGS_rpc_deadline"]
-    return 900.0 if deadline_ms == RPC_DEADLINE_MS else deadline_ms / 1000
+    chosen = deadline_ms != RPC_DEADLINE_MS or "FLAGS_rpc_deadline" in os.environ
+    return deadline_ms / 1000 if chosen else 900.0
 
 
 def _listens(endpoint: str) -> bool:
