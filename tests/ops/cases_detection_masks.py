@@ -1,7 +1,7 @@
 """Cases of masks drawn from polygons."""
 import numpy as np
 from cases_detection_proposals import INFO, iou, split
-from op_case import Seq, case, real
+from op_case import Seq, case, real, seeded
 
 
 def drawn(corners, side):
@@ -55,7 +55,7 @@ def masks(i, a):
 
 def scene(truths, polygons, rois, seed, labels=None):
     """Stars with 3 to 8 points around random places, and rois near them."""
-    r = np.random.RandomState(seed)
+    r = seeded(seed)
     count = [r.randint(3, 9) for _ in range(sum(polygons))]
     points = []
     for n in count:

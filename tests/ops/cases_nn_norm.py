@@ -1,6 +1,6 @@
 """Normalisations of batches, layers, groups, channels and instances."""
 import numpy as np
-from op_case import Seq, big, case, real, skip
+from op_case import Seq, big, case, real, seeded, skip
 
 
 def data_norm(i, a):
@@ -60,7 +60,7 @@ def lrn(i, a):
 NEAR = {"n": 3, "k": 1.5, "alpha": 0.125, "beta": 0.625}
 case("lrn", {"X": real(2, 5, 2, 2)}, NEAR, lrn, rtol=5e-6, grad_outs=("Out",))
 case("lrn", {"X": real(2, 2, 2, 5)}, dict(NEAR, data_format="NHWC"), lrn, rtol=5e-6, grad_outs=("Out",), name="last")
-LONG = np.random.RandomState(4).uniform(-1, 1, (1, 3, 9, 31))  # longer than the chunks in which sums are taken
+LONG = seeded(4).uniform(-1, 1, (1, 3, 9, 31))  # longer than the chunks in which sums are taken
 for beta in (0.75, 0.625, 0.0):
     case("lrn", {"X": LONG}, dict(NEAR, beta=beta), lrn, rtol=5e-6, grad=(), name="long, beta %g" % beta)
 

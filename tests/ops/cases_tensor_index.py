@@ -1,6 +1,6 @@
 """Elements picked by index, by order and by condition."""
 import numpy as np
-from op_case import apart, big, case, integers, real, skip
+from op_case import apart, big, case, integers, real, seeded, skip
 
 ROWS = np.array([[1], [0], [2], [1]], "int32")
 case("multiplex", {"Ids": ROWS, "X": [real(4, 3), real(4, 3), real(4, 3)]}, {}, grad=("X",), hostile=False,
@@ -71,7 +71,7 @@ case("where", {"Condition": integers(3, 4, hi=2).astype(bool), "X": real(3, 4), 
 skip("select", "stands for a block on devices: tests/python/test_device_choices.py")
 case("where_index", {"Condition": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
 case("where_index", {"Condition": np.zeros((2, 2), bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
-case("where_index", {"Condition": np.random.RandomState(5).randint(0, 2, (2, 3, 1, 4))},
+case("where_index", {"Condition": seeded(5).randint(0, 2, (2, 3, 1, 4))},
      ref=lambda i, a: np.argwhere(i["Condition"]), name="four_axes")
 for dtype in ("int64", "int32"):
     case("one_hot", {"X": np.array([[1], [0], [3]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"][:, 0]])
@@ -97,18 +97,18 @@ def ordered(i, a):
 case("top_k", {"X": apart(3, 5)}, {"k": 2}, ref=largest, large={"X": big()})
 case("top_k", {"X": np.array([[1.0, 3.0, 3.0, 2.0, 3.0]])}, {"k": 3}, ref=largest, name="ties", grad=())
 # few of many: blocks that hold nothing larger are passed over
-case("top_k", {"X": np.random.RandomState(8).randint(0, 40, (5, 331)).astype("float64")}, {"k": 4}, ref=largest,
+case("top_k", {"X": seeded(8).randint(0, 40, (5, 331)).astype("float64")}, {"k": 4}, ref=largest,
      name="few of many with ties", grad=())
-WITH_NAN = np.random.RandomState(9).randint(0, 1000, (4, 200)).astype("float64")
+WITH_NAN = seeded(9).randint(0, 1000, (4, 200)).astype("float64")
 WITH_NAN[0, [0, 1, 70, 199]] = WITH_NAN[1, :190] = WITH_NAN[2, 2:] = np.nan
 case("top_k", {"X": WITH_NAN}, {"k": 3}, ref=largest, name="few of many with NaN", grad=(),
      hostile=False)  # integers have no NaN
 # float32 has another order where numbers differ in the last bits: these do not
-SHUFFLED = np.random.RandomState(7).permutation(300 * 1000).reshape(300, 1000) / 1024.0
+SHUFFLED = seeded(7).permutation(300 * 1000).reshape(300, 1000) / 1024.0
 case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": SHUFFLED})
 case("argsort", {"X": apart(3, 5)}, {"axis": 0, "descending": True}, ref=ordered)
 # many ties, both signs of zero: places decide
-TIES = np.random.RandomState(6).randint(-3, 4, (300, 2)) * np.where(np.arange(600) % 2, 1.0, -1.0).reshape(300, 2) / 8
+TIES = seeded(6).randint(-3, 4, (300, 2)) * np.where(np.arange(600) % 2, 1.0, -1.0).reshape(300, 2) / 8
 for descending in (False, True):
     case("argsort", {"X": TIES}, {"axis": 0, "descending": descending}, ref=ordered, grad=(),
          name="ties, %s" % descending)

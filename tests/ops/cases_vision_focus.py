@@ -1,6 +1,6 @@
 """Masks of the rows and columns that a place of an image is the largest of."""
 import numpy as np
-from op_case import apart, case
+from op_case import apart, case, seeded
 
 
 def similarity_focus(i, a):
@@ -24,6 +24,6 @@ for axis, indexes in ((1, [0]), (1, [0, 2]), (2, [1]), (3, [3, 1])):
     case("similarity_focus", {"X": apart(2, 3, 2, 4)}, {"axis": axis, "indexes": indexes}, similarity_focus,
          name="axis %d of %d" % (axis, len(indexes)))
 # more marks than are searched for one by one, and as few
-DISTINCT = np.random.RandomState(7).permutation(440).reshape(2, 2, 11, 10) / 100.0
+DISTINCT = seeded(7).permutation(440).reshape(2, 2, 11, 10) / 100.0
 case("similarity_focus", {"X": DISTINCT}, {"axis": 1, "indexes": [1]}, similarity_focus, name="many", hostile=False)
 case("similarity_focus", {"X": DISTINCT}, {"axis": 2, "indexes": [4]}, similarity_focus, name="few", hostile=False)

@@ -28,11 +28,13 @@ what ``ref`` says, never a crash.
 ``hostile=False`` compares no hostile variant with ``ref``, with a comment that says why.
 ``skip(op_type, reason)`` excuses an operator from having a case.
 """
+import collections
 import dataclasses
-import itertools
+import linecache
 import os
 import re
 import sys
+import zlib
 
 import numpy as np
 
@@ -94,6 +96,7 @@ def case(op, inputs, attrs=None, ref=None, *, grad=None, grad_outs=None, dtypes=
     made = Case(op, inputs, attrs or {}, ref, grad, grad_outs, tuple(dtypes), outs or {}, large, rtol,
                 large_rtol or rtol, hostile, name, speed)
     CASES.append(made)
+    _drawn.clear()
     return made
 
 
@@ -105,23 +108,42 @@ def skip(op, reason):
 
 # ---- inputs
 
-_seeds = itertools.count(1)
+#: Draws of the next case, by what _draw knows of them.
+_drawn = collections.Counter()
+
+
+def seeded(seed):
+    """A generator. ANABRANCH_CASE_SEED shifts the seeds of all of them."""
+    return np.random.RandomState((seed + int(os.environ.get("ANABRANCH_CASE_SEED", "0"))) % 2**32)
+
+
+def _draw(*args):
+    """A generator whose seed follows from the arguments, the lines that ask for it, and how often they have since the
+    last case, so that a case keeps its inputs when others are added, moved or removed.
+    """
+    frame, lines = sys._getframe(2), []
+    while frame:
+        lines.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip())
+        frame = None if frame.f_code.co_name == "<module>" else frame.f_back
+    key = repr((args, lines))
+    _drawn[key] += 1
+    return seeded(zlib.crc32(f"{key} {_drawn[key]}".encode()))
 
 
 def real(*shape, lo=-1.0, hi=1.0):
-    """Random numbers, other ones in each call, the same in each run."""
-    return np.random.RandomState(next(_seeds)).uniform(lo, hi, shape)
+    """Random numbers, other ones in each call of a case, the same in each run."""
+    return _draw(shape, lo, hi).uniform(lo, hi, shape)
 
 
 def apart(*shape, step=0.13):
     """Numbers of both signs that differ by at least ``step`` and stay away from 0: safe for kinks and ties."""
     n = int(np.prod(shape))
-    return np.random.RandomState(n).permutation((np.arange(n) - n // 2 + 0.37) * step).reshape(shape)
+    return seeded(n).permutation((np.arange(n) - n // 2 + 0.37) * step).reshape(shape)
 
 
 def integers(*shape, lo=0, hi=10, dtype="int64"):
     """Random integers in [lo, hi)."""
-    return np.random.RandomState(next(_seeds)).randint(lo, hi, shape).astype(dtype)
+    return _draw(shape, lo, hi).randint(lo, hi, shape).astype(dtype)
 
 
 def big(*shape):
@@ -278,7 +300,7 @@ class Run:
         names = {v.name: (slot, k) for slot, vs in self.outs.items() for k, v in enumerate(vs)}
         for i, (weight, of) in enumerate(self.weights.items()):
             shape = array_of(out[names[of]]).shape
-            found[weight] = np.random.RandomState(i + 17).uniform(0.5, 1.5, shape).astype(dtype)
+            found[weight] = seeded(i + 17).uniform(0.5, 1.5, shape).astype(dtype)
         return found
 
 

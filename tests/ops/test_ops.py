@@ -6,7 +6,21 @@ import re
 
 import numpy as np
 import pytest
-from op_case import CASES, FILES, PLACE, SKIPPED, Rows, Run, Seq, array_of, cast, default_grad, expected, out_counts
+from op_case import (
+    CASES,
+    FILES,
+    PLACE,
+    SKIPPED,
+    Rows,
+    Run,
+    Seq,
+    array_of,
+    cast,
+    default_grad,
+    expected,
+    out_counts,
+    seeded,
+)
 from threaded_runs import Meeting
 
 import anabranch.fluid as fluid
@@ -236,7 +250,7 @@ def test_large_gradient(c):
     run, weights, grads = run_gradient(c, "float64", c.large)
     inputs = typed(c, "float64", c.large)
     forward = Run(c, inputs, outs=out_counts(c, inputs))
-    rng = np.random.RandomState(3)
+    rng = seeded(3)
     ways = {name: rng.normal(size=np.array(run.feed[name]).shape) for name in run.with_gradient}
     ends = []
     for step in (1e-6, -1e-6):

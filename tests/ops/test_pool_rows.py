@@ -3,6 +3,7 @@ import itertools
 
 import numpy as np
 import pytest
+from op_case import seeded
 
 import anabranch.fluid as fluid
 
@@ -61,7 +62,7 @@ def run(x, dout, window, stride, padding, kind, exclusive):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_bits_of_plain_loops(shape, kind):
     extents, window, stride, padding = shape
-    draw = np.random.RandomState(5)
+    draw = seeded(5)
     x = draw.normal(0, 1, (2, 3) + extents).astype("float32")
     x = np.where(draw.uniform(size=x.shape) < 0.3, np.round(x), x).astype("float32")    # equal numbers in a window
     x[1, 0] = np.maximum(x[1, 0], 0)
@@ -78,7 +79,7 @@ def test_bits_of_plain_loops(shape, kind):
 
 
 def test_a_nan_is_the_maximum_and_passes_no_gradient():
-    x = np.random.RandomState(1).normal(0, 1, (1, 1, 6, 40)).astype("float32")
+    x = seeded(1).normal(0, 1, (1, 1, 6, 40)).astype("float32")
     x[0, 0, 3, 20] = np.nan
     out, dx = run(x, np.ones((1, 1, 3, 20), "float32"), (2, 2), (2, 2), (0, 0, 0, 0), "max", True)
     assert np.isnan(out[0, 0, 1, 10]) and np.isnan(out).sum() == 1

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from op_case import seeded
 
 import anabranch.fluid as fluid
 
@@ -132,7 +133,7 @@ def test_word_sequences_are_left_out_by_chance():
 def assigned(truth, lengths):
     """Labels, and weights of the offsets, of 60 anchors at the left of an image of 100 x 100 pixels."""
     program = fluid.Program()
-    corner = np.random.RandomState(1).uniform(0, 20, (60, 2))
+    corner = seeded(1).uniform(0, 20, (60, 2))
     anchors = np.concatenate([corner, corner + 15], 1).astype("float32")
     feed = {"anchor": anchors, "info": np.array([[100, 100, 1]] * len(lengths), "float32"),
             "truth": fluid.create_lod_tensor(np.array(truth, "float32"), [lengths], fluid.CPUPlace()),

@@ -179,4 +179,5 @@ def test_continuous_integration_runs_everything():
     with open(os.path.join(ROOT, "tools", "nightly")) as file:
         script = file.read()
     assert 'for check in "build --check-times" test "lint --all" "sanitize both"' in script
-    assert "exit $failed" in script and "export ANABRANCH_SHARES=all" in script
+    assert "exit $failed" in script
+    assert "export ANABRANCH_SHARES=all" in script and "export ANABRANCH_CASE_SEED" in script
