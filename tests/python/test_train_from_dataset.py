@@ -105,9 +105,12 @@ def test_deterministic_passes_do_not_depend_on_threads(files, threads):
 
 @pytest.mark.parametrize("optimizer", [
     lambda: fluid.optimizer.SGD(0.1), lambda: fluid.optimizer.Adam(0.01, lazy_mode=True),
-    lambda: fluid.optimizer.Adagrad(0.05), lambda: fluid.optimizer.Momentum(0.05, 0.9),
+    lambda: fluid.optimizer.Adagrad(0.05), lambda: fluid.optimizer.Momentum(0.02, 0.9),
     lambda: fluid.optimizer.Ftrl(0.1)], ids=["sgd", "adam", "adagrad", "momentum", "ftrl"])
 def test_several_trainers_learn_as_one_does(files, optimizer):
+    """At rates that are stable: with Momentum(0.05, 0.9), the order of the batches alone changes what one thread learns
+    by a third, and which thread takes which batch depends on the load of the machine.
+    """
     def loss_after(threads):
         model = Model(optimizer())
         if threads:
