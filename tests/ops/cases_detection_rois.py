@@ -1,7 +1,7 @@
 """Cases of ops that pool regions of interest."""
 import numpy as np
 from cases_detection import single
-from op_case import Seq, apart, case, real
+from op_case import Seq, apart, big, case, real
 
 
 def regions(*lengths, low=-3.0, high=16.0):
@@ -114,7 +114,7 @@ def largest(i, a):
 
 
 case("roi_pool", {"X": apart(2, 3, 6, 7), "ROIs": regions(2, 3)}, POOL, largest, grad=("X",),
-     large={"X": real(2, 16, 30, 31), "ROIs": regions(30, 11, high=64.0)})
+     large={"X": big(2, 16, 30, 31), "ROIs": regions(30, 11, high=64.0)})
 case("roi_pool", {"X": apart(2, 3, 6, 7), "ROIs": regions(5).array, "RoisLod": np.array([0, 1, 5])},
      dict(POOL, spatial_scale=1.0), largest, grad=("X",), name="offsets")
 

@@ -184,7 +184,7 @@ def pool_case(name, x=None, large=None, op="pool2d", **attrs):
              name=f"{kind}_{name}", large=large)
 
 
-pool_case("plain", ksize=[2, 2], strides=[2, 2], large={"X": real(8, 16, 21, 20)})
+pool_case("plain", ksize=[2, 2], strides=[2, 2], large={"X": big(8, 16, 21, 20)})
 pool_case("pads", ksize=[3, 2], strides=[2, 1], paddings=[1, 1])
 pool_case("four_pads", ksize=[3, 3], strides=[2, 2], paddings=[1, 0, 0, 1], exclusive=False)
 pool_case("ceil", ksize=[3, 3], strides=[2, 2], ceil_mode=True)
@@ -200,7 +200,7 @@ for name, attrs in (("pairs", dict(ksize=[2, 2], strides=[2, 2])), ("steps", dic
 pool_case("channels_last", x=apart(2, 5, 4, 3), ksize=[2, 2], data_format="NHWC")
 
 VOLUME = apart(2, 2, 5, 4, 3)
-pool_case("plain", VOLUME, {"X": real(8, 16, 5, 9, 8)}, op="pool3d", ksize=[2, 2, 2], strides=[2, 1, 1])
+pool_case("plain", VOLUME, {"X": big(8, 16, 5, 9, 8)}, op="pool3d", ksize=[2, 2, 2], strides=[2, 1, 1])
 pool_case("pads", VOLUME, op="pool3d", ksize=[3, 2, 2], strides=[2, 1, 2], paddings=[1, 0, 1])
 pool_case("six_pads", VOLUME, op="pool3d", ksize=[3, 3, 2], strides=[2, 2, 1], paddings=[1, 0, 0, 1, 1, 1],
           exclusive=False)

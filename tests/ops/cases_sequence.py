@@ -1,6 +1,6 @@
 """Operators on sequences of rows."""
 import numpy as np
-from op_case import Seq, apart, case, real
+from op_case import Seq, apart, big, case, real
 
 LENGTHS = [[3, 1, 5]]
 X = Seq(apart(9, 3), LENGTHS)
@@ -24,7 +24,7 @@ def pool(i, a):
 
 
 for kind in ("SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"):
-    large = {"X": Seq(real(4000, 16), [[40] * 100])}
+    large = {"X": Seq(big(4000, 16), [[40] * 100])}
     for name, x in (("one", X), ("two_levels", TWO), ("gaps", GAPS)):
         case("sequence_pool", {"X": x}, {"pooltype": kind, "pad_value": 0.5}, pool, name=f"{kind.lower()}_{name}",
              grad_outs=("Out",), large=large if name == "one" else None, rtol=5e-6)

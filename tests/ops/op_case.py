@@ -147,8 +147,13 @@ def integers(*shape, lo=0, hi=10, dtype="int64"):
 
 
 def big(*shape):
-    """An array large enough to be cut into chunks; default shape [301, 1033]."""
-    return real(*(shape or (301, 1033)))
+    """An array large enough to be cut into chunks; default shape [301, 1033]. Its numbers from -1 to 1 differ by
+    2 / size or more, and by a twentieth of that from 0, from halves, and from the negatives of other such arrays:
+    test_large_gradient steps over no kink and no tie.
+    """
+    shape = shape or (301, 1033)
+    n, draw = int(np.prod(shape)), _draw("big", shape)
+    return ((draw.permutation(n) - n // 2 + draw.uniform(0.3, 0.45)) * (2 / n)).reshape(shape)
 
 
 # ---- running
