@@ -262,9 +262,13 @@ def test_large_gradient(c):
     parts = np.concatenate([np.ravel(g * ways[name]) for name, g in zip(run.with_gradient, grads)])
     assert abs((ends[0] - ends[1]) / (2 * STEP) - parts.sum()) < 1e-5 * np.abs(parts).sum() + 1e-7
     if "float32" in c.dtypes:
+        largest = max(np.array(v).size for v in run.feed.values())
         for name, narrow, wide in zip(run.with_gradient, run_gradient(c, "float32", c.large)[2], grads):
             scale = max(1.0, float(np.max(np.abs(wide), initial=0)))
-            np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-5 * scale, err_msg=name)
+            # An element is a sum of about largest / size terms near 1. They may cancel out. Their rounding errors, such
+            # as that of a mean in all of them, need not.
+            rounding = np.finfo("float32").eps * largest / max(1, wide.size)
+            np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-5 * scale + rounding, err_msg=name)
 
 
 def test_every_operator_has_a_case():
