@@ -76,4 +76,6 @@ def test_rows_and_a_tensor(mixed, inner):
     """Rows are added after tensors where all parts are there at once: another order, so not bit for bit."""
     expected = table_after_a_step(written_out, False, mixed, inner)
     np.testing.assert_array_equal(table_after_a_step(in_a_loop, False, mixed, inner), expected)
-    np.testing.assert_allclose(table_after_a_step(in_a_loop, True, mixed, inner), expected, rtol=2e-5, atol=1e-6)
+    got = table_after_a_step(in_a_loop, True, mixed, inner)
+    # The second step amplifies the rounding of the first one, and small elements are sums of large terms.
+    np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-5 * np.abs(expected).max())
