@@ -89,10 +89,10 @@ class GlobalFlags(MutableMapping[str, Any]):
     """
 
     def __getitem__(self, name: str) -> Any:
-        try:
-            return _core.all_flags()[name][0]
-        except KeyError:
-            raise also(InvalidValue, KeyError)("there is no flag %r" % name) from None
+        flags = _core.all_flags()
+        if name not in flags:
+            raise also(InvalidValue, KeyError)("there is no flag %r%s" % (name, near(name, flags)))
+        return flags[name][0]
 
     def __setitem__(self, name: str, value: Any) -> None:
         set_flags({name: value})
