@@ -159,10 +159,36 @@ def test_nothing_to_apply_is_nothing_to_do_in_exact_mode(exact):
     assert fluid.optimizer.SGD(0.1).apply_gradients([]) == []
 
 
-def test_halves_are_refused_on_the_line_of_the_layer():
+HALVES = {
+    "activation": lambda x: layers.tanh(x), "fc": lambda x: layers.fc(x, 2),
+    "sum": lambda x: layers.elementwise_add(x, x),
+    "loss": lambda x: layers.mean(x), "reduction": lambda x: layers.reduce_max(x), "normalization": layers.batch_norm,
+}
+
+
+@pytest.mark.parametrize("layer", list(HALVES.values()), ids=list(HALVES))
+def test_halves_are_built_with_a_warning_and_raise_when_they_run(layer):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [None, 2], "float16")
+        with pytest.warns(UserWarning, match="is float16, for which there is no kernel") as told:
+            out = layer(x)
+        assert out.dtype == x.dtype
+        assert told[0].filename == __file__
+        exe = fluid.Executor()
+        if startup.global_block().ops:
+            exe.run(startup)
+        with pytest.raises(fluid.core.EnforceNotMet, match="of float16: there are kernels for"):
+            exe.run(main, feed={"x": np.ones((3, 2), "float16")}, fetch_list=[out])
+
+
+@pytest.mark.parametrize("layer", [
+    lambda x: layers.log(x), lambda x: layers.pow(x, 2.0), lambda x: layers.less_than(x, x),
+    lambda x: layers.reduce_sum(x), lambda x: layers.increment(x)])
+def test_halves_that_fluid_refuses_raise_on_the_line_of_the_layer(layer):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        with pytest.raises(TypeError, match="one of float32, float64, got float16"):
-            layers.tanh(fluid.data("x", [None, 2], "float16"))
+        with pytest.raises(TypeError, match="one of .*float64.*, got float16"):
+            layer(fluid.data("x", [1], "float16"))
 
 
 def test_halves_are_taken_while_a_program_is_built_in_exact_mode(exact):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from .. import user_warnings
 from ..errors import InvalidArgument, InvalidType, InvalidValue
 from ..framework import Variable, get_flags
 from ..framework.dtype import dtype_name
@@ -23,6 +24,17 @@ WIDE_FLOATS = ("float32", "float64")
 NUMBERS = ("float16", "float32", "float64", "int32", "int64")
 WIDE_NUMBERS = ("float32", "float64", "int32", "int64")
 INTS = ("int32", "int64")
+# Layers that Fluid 1.8.5 builds with float16, which only GPUs compute there. Its other layers raise TypeError.
+_HALVES = frozenset(
+    "abs accuracy acos adaptive_pool2d asin atan batch_norm bilinear_tensor_product bpr_loss brelu ceil "
+    "center_loss clip conv2d conv3d cos cross_entropy ctc_greedy_decoder cumsum dropout elementwise_add "
+    "elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul "
+    "elementwise_pow elementwise_sub elu erf exp fc floor gelu hard_shrink hard_sigmoid hard_swish has_inf "
+    "has_nan image_resize iou_similarity leaky_relu log_softmax logsigmoid matmul mean mul pad pad2d prelu "
+    "reciprocal reduce_max reduce_min reduce_prod relu relu6 resize_bilinear resize_nearest roi_pool round rsqrt "
+    "sampling_id scatter shuffle_channel sigmoid sigmoid_cross_entropy_with_logits sign sin soft_relu softmax "
+    "softmax_with_cross_entropy softplus softshrink softsign space_to_depth sqrt square stanh swish tanh "
+    "tanh_shrink thresholded_relu where yolo_box".split())
 
 
 def exact_fluid() -> bool:
@@ -83,11 +95,26 @@ def of_kernels(op: str) -> tuple[str, ...]:
     return ("float16",) + dtypes if "float32" in dtypes and exact_fluid() else dtypes
 
 
+def half(value: Any, argument: str, layer: str, op: str | None = None) -> bool:
+    """Whether ``value`` is a Variable of float16 that Fluid 1.8.5 accepts and ``op`` (default: ``layer``) cannot
+    compute. A warning says that the program cannot run."""
+    if layer not in _HALVES or not isinstance(value, Variable) or dtype_name(value.dtype) != "float16":
+        return False
+    known = _kernels(op or layer)
+    if "float16" in known or exact_fluid():
+        return False
+    user_warnings.warn("%s: %s is float16, for which there is no kernel: the program can be built and saved, but a run "
+                       "raises Unsupported. Kernels: %s" % (layer, argument, ", ".join(known)))
+    return True
+
+
 def operand(value: Any, argument: str, layer: str, op: str | None = None) -> None:
     """Raises TypeError unless ``value`` is a Variable of a dtype for which ``op`` (default: ``layer``) has a kernel. If
     the kernels of the op do not depend on the dtype, any dtype is accepted."""
     known = _kernels(op or layer)
     if known and isinstance(value, Variable) and dtype_name(value.dtype) in known:
+        return
+    if known and half(value, argument, layer, op):
         return
     variable(value, argument, layer, of_kernels(op or layer) if known else None)
 

@@ -52,7 +52,8 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
     inputs = check.variables(input, "input", "fc")
     helper = LayerHelper("fc", input=inputs, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = helper.input_dtype()
-    check.of_dtype(dtype, "input", "fc", check.of_kernels("mul"))
+    if not check.half(inputs[0], "input", "fc", "mul"):
+        check.of_dtype(dtype, "input", "fc", check.of_kernels("mul"))
     products = []
     for x, attr in helper.iter_inputs_and_params():
         kept = len(x.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
