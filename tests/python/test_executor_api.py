@@ -371,6 +371,28 @@ def test_parallel_executor_pair():
     train_exe.run([loss], feed=[{"x": ones(1, 4)}, {"x": ones(2, 4)}])
 
 
+@pytest.mark.parametrize("steps, needed", [
+    (None, [False, False, False, False, False]), (1, [True] * 5), (2, [False, True, False, True, False]),
+    (3, [False, False, True, False, False])])
+def test_scopes_of_a_parallel_executor_are_dropped_as_in_fluid(steps, needed):
+    out = doubled()
+    strategy = fluid.ExecutionStrategy()
+    if steps:
+        strategy.num_iteration_per_drop_scope = steps
+    pe = fluid.ParallelExecutor(use_cuda=False, exec_strategy=strategy)
+    with pytest.raises(TypeError, match="no scopes before the first run"):
+        pe._need_create_local_exe_scopes()
+
+    def run():
+        pe.run([out], feed={"x": ones(4, 4)})
+        return pe._need_create_local_exe_scopes()
+
+    assert [run() for _ in needed] == needed
+    pe.drop_local_exe_scopes()
+    assert pe._need_create_local_exe_scopes()
+    assert run() is (steps == 1)
+
+
 def test_parallel_executor_arguments():
     doubled()
     for kwargs, error in (({"num_threads": 3}, ValueError), ({"share_vars_from": 3}, TypeError),

@@ -85,6 +85,8 @@ class ParallelExecutor(Described):
             share_vars_from=share_vars_from._compiled_program if share_vars_from is not None else None,
             places=self._places)
         self._executor = Executor(self._places[0])
+        self._drop_after = execution.num_iteration_per_drop_scope
+        self._runs_since_drop: int | None = None
 
     @staticmethod
     def _strategy(strategy, cls, what):
@@ -141,8 +143,10 @@ class ParallelExecutor(Described):
         if isinstance(fetch_list, (Variable, str)):
             fetch_list = [fetch_list]
         self._ready()
-        return self._executor.run(self._compiled_program, feed=feed, fetch_list=fetch_list, scope=self._scope,
-                                  return_numpy=return_numpy)
+        values = self._executor.run(self._compiled_program, feed=feed, fetch_list=fetch_list, scope=self._scope,
+                                    return_numpy=return_numpy)
+        self._runs_since_drop = ((self._runs_since_drop or 0) + 1) % max(self._drop_after, 1)
+        return values
 
     @property
     def device_count(self) -> int:
@@ -153,6 +157,14 @@ class ParallelExecutor(Described):
         """Releases the memory of all temporaries. The next run allocates new memory."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()
+        self._runs_since_drop = 0
+
+    def _need_create_local_exe_scopes(self) -> bool:
+        """Whether Fluid 1.8.5 would create new scopes in the next run: after :meth:`drop_local_exe_scopes`, and after
+        each ``num_iteration_per_drop_scope`` runs."""
+        if self._runs_since_drop is None:
+            raise InvalidType("ParallelExecutor: no scopes before the first run")
+        return self._runs_since_drop == 0
 
 
 ParallelExecutor.ExecutionStrategy = ExecutionStrategy  # type: ignore[attr-defined]
