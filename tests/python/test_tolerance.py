@@ -162,6 +162,7 @@ def test_nothing_to_apply_is_nothing_to_do_in_exact_mode(exact):
 HALVES = {
     "activation": lambda x: layers.tanh(x), "fc": lambda x: layers.fc(x, 2),
     "sum": lambda x: layers.elementwise_add(x, x),
+    "clip": lambda x: layers.clip(x, 0.0, 1.0), "diagonal": layers.diag_embed,
     "loss": lambda x: layers.mean(x), "reduction": lambda x: layers.reduce_max(x), "normalization": layers.batch_norm,
 }
 

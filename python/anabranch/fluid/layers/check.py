@@ -26,15 +26,17 @@ WIDE_NUMBERS = ("float32", "float64", "int32", "int64")
 INTS = ("int32", "int64")
 # Layers that Fluid 1.8.5 builds with float16, which only GPUs compute there. Its other layers raise TypeError.
 _HALVES = frozenset(
-    "abs accuracy acos adaptive_pool2d asin atan batch_norm bilinear_tensor_product bpr_loss brelu ceil "
-    "center_loss clip conv2d conv3d cos cross_entropy ctc_greedy_decoder cumsum dropout elementwise_add "
-    "elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul "
-    "elementwise_pow elementwise_sub elu erf exp fc floor gelu hard_shrink hard_sigmoid hard_swish has_inf "
-    "has_nan image_resize iou_similarity leaky_relu log_softmax logsigmoid matmul mean mul pad pad2d prelu "
-    "reciprocal reduce_max reduce_min reduce_prod relu relu6 resize_bilinear resize_nearest roi_pool round rsqrt "
+    "abs accuracy acos adaptive_pool2d adaptive_pool3d anchor_generator asin atan batch_norm "
+    "bilinear_tensor_product box_coder bpr_loss brelu ceil center_loss clip continuous_value_model conv2d conv3d "
+    "cos cross_entropy ctc_greedy_decoder cumsum data_norm diag_embed dropout elementwise_add elementwise_div "
+    "elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow "
+    "elementwise_sub elu erf exp fc filter_by_instag floor gelu hard_shrink hard_sigmoid hard_swish has_inf "
+    "has_nan image_resize image_resize_short iou_similarity leaky_relu log_softmax logsigmoid margin_rank_loss "
+    "matmul mean mul pad pad2d pad_constant_like prelu prroi_pool reciprocal reduce_max reduce_min reduce_prod "
+    "relu relu6 resize_bilinear resize_nearest roi_pool round rsqrt sampled_softmax_with_cross_entropy "
     "sampling_id scatter shuffle_channel sigmoid sigmoid_cross_entropy_with_logits sign sin soft_relu softmax "
     "softmax_with_cross_entropy softplus softshrink softsign space_to_depth sqrt square stanh swish tanh "
-    "tanh_shrink thresholded_relu where yolo_box".split())
+    "tanh_shrink thresholded_relu trace where yolo_box yolov3_loss".split())
 
 
 def exact_fluid() -> bool:
