@@ -40,23 +40,20 @@ def serve(program: Any, endpoint: str) -> None:
     remote.serve(program, global_scope())
 
 
-def serve_locally(programs: Sequence[tuple[Any, Any]], prepare: Callable[[Any], None] = lambda program: None) -> None:
+def serve_locally(programs: Sequence[tuple[Any, Any]], start: Callable[[Any, Any], None]) -> None:
     """Starts servers inside this process, for the local role maker, and returns.
 
     Args:
         programs (list): (program, startup program) of each server, in the order of their endpoints.
-        prepare (callable): called with each program, in the scope of its server, when the startup program has run.
+        start (callable): called with each pair, in the scope of its server, to run the startup program there.
     """
     from .fluid import remote
-    from .fluid.core import Scope
-    from .fluid.executor import Executor
     from .fluid.scope import scope_guard
     servers = []
     for main, startup in programs:
-        scope = Scope()
-        Executor().run(startup, scope=scope)
+        scope = _core.Scope()
         with scope_guard(scope):
-            prepare(main)
+            start(main, startup)
         servers.append(remote.server_of(main, scope))
     while servers:
         thread = threading.Thread(target=_serve_and_end, args=(servers,), daemon=True, name="parameter server")
@@ -217,11 +214,8 @@ def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) 
         dirname (str): folder, which must exist.
         variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
     """
-
-    from .fluid.core import CPUPlace, Scope
-    from .fluid.executor import Executor
     from .fluid.framework import Program
-    from .fluid.io.variables import save_vars
+    from .fluid.io.variables import write_vars
     from .fluid.scope import scope_guard
     trainer = _trainer_of(program)
     for name, variable in variables.items():
@@ -229,11 +223,12 @@ def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) 
             _pull_table(trainer, os.path.join(dirname, name), variable.parts)
             continue
         parts = [numpy.asarray(_core.ps_pull(trainer, part.endpoint, part.name)) for part in variable.parts]
-        holder, scope = Program(), Scope()
+        holder, scope = Program(), _core.Scope()
         made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
-        scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), CPUPlace())
+        scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts),
+                                         _core.CPUPlace())
         with scope_guard(scope):
-            save_vars(Executor(), dirname, holder, vars=[made])
+            write_vars([made], dirname, None)
 
 
 def _pull_table(trainer, path, parts):

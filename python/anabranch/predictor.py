@@ -6,8 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _core, fluid
+from . import _core
 from .fluid.errors import InvalidType, InvalidValue
+from .fluid.executor import Executor
+from .fluid.io.inference_model import load_inference_model
+from .fluid.scope import scope_guard
 
 __all__ = ["Predictor"]
 
@@ -49,10 +52,10 @@ class Predictor:
                  num_threads: int = 1, trusted: bool = False) -> None:
         if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 0:
             raise InvalidValue("Predictor: num_threads must be a number >= 0, got %r" % (num_threads,))
-        scope = fluid.Scope()
-        with fluid.scope_guard(scope):
-            loaded = fluid.io.load_inference_model(os.fspath(dirname), fluid.Executor(), model_filename,
-                                                   params_filename, trusted=trusted)
+        scope = _core.Scope()
+        with scope_guard(scope):
+            loaded = load_inference_model(os.fspath(dirname), Executor(), model_filename, params_filename,
+                                            trusted=trusted)
         self.program, self._inputs, targets = loaded
         self._outputs = [target.name for target in targets]
         self._engine = _core.Predictor(self.program.desc, scope, self._inputs, self._outputs, num_threads)

@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md says of the folders: tiers, and that only passes know operators by name."""
+"""What ARCHITECTURE.md says of the folders: tiers, only passes know operators by name, and Python imports downwards."""
 import os
 import re
 import sys
@@ -77,3 +77,32 @@ def test_the_architecture_lists_the_folders_with_their_tiers():
     there = {folder: tier for folder, tier in read_tiers().items() if os.path.isdir(os.path.join(ROOT, folder))}
     assert {f: t for f, t in listed.items() if f != "python/anabranch"} == there
     assert list(listed.values()) == sorted(listed.values())
+
+
+@pytest.fixture
+def import_circles(monkeypatch):
+    monkeypatch.syspath_prepend(os.path.join(ROOT, "tools"))
+    import import_circles
+    return import_circles
+
+
+def test_python_imports_downwards(import_circles):
+    edges = import_circles.graph()
+    assert len(edges) > 400 and import_circles.circles(edges, top_only=True) == []
+    largest = max(import_circles.circles(edges), key=len)
+    assert len(largest) <= import_circles.MOST, "tools/import_circles.py --edges shows the imports of %s" % largest
+
+
+def test_the_search_for_circles_finds_them(import_circles, tmp_path):
+    package = tmp_path / "python" / "anabranch"
+    (package / "inner").mkdir(parents=True)
+    texts = {"__init__": "from . import _on_demand\n_on_demand.give(__name__, {'.inner.c': 'late'})\n",
+             "_on_demand": "", "a": "from .inner import b\n", "inner/__init__": "",
+             "inner/b": "def f():\n    from ..a import x\n",
+             "inner/c": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .d import x\nimport anabranch\n",
+             "inner/d": "from . import c\n"}
+    for name, text in texts.items():
+        (package / (name + ".py")).write_text(text)
+    edges = import_circles.graph(str(tmp_path))
+    assert import_circles.circles(edges) == [["anabranch", "anabranch.inner.c"], ["anabranch.a", "anabranch.inner.b"]]
+    assert import_circles.circles(edges, top_only=True) == []

@@ -1,4 +1,4 @@
-"""What an import reads: little, the same whichever module is first, and as much as a program touches afterwards."""
+"""An import reads few modules, any module may be the first, and the rest is read when a program first uses it."""
 import ast
 import importlib
 import inspect
@@ -172,3 +172,10 @@ def test_a_script_that_imports_the_module_of_a_function_still_has_the_function(n
 def test_the_product_is_listed():
     assert {"Checkpoints", "Loop", "Predictor", "warm_start"} <= set(anabranch.__all__)
     assert anabranch.Loop.__module__ == "anabranch.loops"
+
+
+def test_errors_list_the_activations_that_layers_have():
+    from anabranch.fluid.layer_helper import ACTIVATIONS
+    from anabranch.fluid.layers import _generated_activations
+    assert ACTIVATIONS == sorted({*_generated_activations.__all__, *fluid.layers.ops.__all__, "softmax", "swish"}
+                                 - {"cumsum"})

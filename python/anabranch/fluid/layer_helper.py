@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LayerHelper"]
 
+#: Operators that ``act`` of a layer can name: those of ``layers.ops`` and a few more. Shown in errors.
+ACTIVATIONS = (
+    "abs acos asin atan brelu ceil cos elu erf exp floor gelu hard_shrink hard_sigmoid hard_swish leaky_relu "
+    "logsigmoid reciprocal relu relu6 round rsqrt selu sigmoid sin soft_relu softmax softplus softshrink softsign "
+    "sqrt square stanh swish tanh tanh_shrink thresholded_relu").split()
+
 
 class LayerHelper(Described):
     """Helper of a layer function, which creates it from the arguments of the layer.
@@ -281,8 +287,5 @@ class LayerHelper(Described):
 
 
 def _no_activation(layer: str, name: Any) -> str:
-    from . import layers
-    from .layers import _generated_activations
-    known = sorted({*_generated_activations.__all__, *layers.ops.__all__, "softmax", "swish"} - {"cumsum"})
     return "%s: act must be the name of an activation, got %r%s\n%s" % (
-        layer, name, near(name, known), wrapped("  activations: " + ", ".join(known)))
+        layer, name, near(name, ACTIVATIONS), wrapped("  activations: " + ", ".join(ACTIVATIONS)))

@@ -1,4 +1,4 @@
-"""Operators of a Variable: arithmetic, comparisons, x[...], astype. Each appends ops to the current block."""
+"""Operators of a Variable: arithmetic, comparisons, astype. Each appends ops to the current block."""
 from __future__ import annotations
 
 import warnings
@@ -10,6 +10,7 @@ from .. import unique_name
 from ..errors import InvalidArgument, InvalidType, InvalidValue, Violated
 from .context import default_programs
 from .dtype import VarType, convert_np_dtype_to_dtype_, dtype_name
+from .indexing import Indexed
 
 if TYPE_CHECKING:
     from .variable import Variable
@@ -32,7 +33,7 @@ _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _COMPARISONS = frozenset(["equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"])
 
 
-class VariableOperators:
+class VariableOperators(Indexed):
     """Python's operators on a Variable. The other operand is a Variable or a number."""
 
     def __add__(self, other: Operand) -> Variable:
@@ -97,24 +98,6 @@ class VariableOperators:
 
     def __neg__(self) -> Variable:
         return _scaled(self, -1.0, 0.0)
-
-    def __getitem__(self, item: Any) -> Variable:
-        """A part of the Variable, as NumPy's x[...] selects it.
-
-        An int selects one index and removes the axis, a slice selects several. Indices may be Variables of shape [1].
-
-        Raises:
-            TypeError: an index is neither int, slice, Ellipsis nor Variable.
-            EnforceNotMet: an index is out of range.
-
-        Examples:
-            >>> import anabranch.fluid as fluid
-            >>> x = fluid.data("x", [2, 3, 4], "float32")
-            >>> x[0].shape, x[:, 1:3].shape, x[..., -1].shape, x[:, ::2].shape
-            ((3, 4), (2, 2, 4), (2, 3), (2, 2, 4))
-        """
-        from ..layers.indexing import getitem  # layers are made of Variables
-        return getitem(self, item)
 
     def __bool__(self) -> bool:
         """True, with a warning if the Variable is boolean: ``if`` decides while the program is built, when the Variable

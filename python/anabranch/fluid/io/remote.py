@@ -7,7 +7,6 @@ from typing import Any
 import numpy
 
 from ... import _cluster, _core
-from ..core import CPUPlace, Scope
 from ..errors import InvalidType, InvalidValue
 from ..framework import Program, VarType
 from ..framework.variable import is_growable
@@ -68,7 +67,7 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
     Raises:
         ValueError: a file has the wrong shape; no variable is changed.
     """
-    values, tables, missing = {}, Scope(), []
+    values, tables, missing = {}, _core.Scope(), []
     servers = program._endpoints
     for kept in kept_by(program, endpoint):
         var, path = program.global_block().var(kept.name), os.path.join(dirname, kept.whole)
@@ -81,7 +80,7 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
         else:
             values[kept.name] = _rows(dirname, kept, var)
     for name, value in values.items():
-        global_scope().var(name).get_tensor().set(value, CPUPlace())
+        global_scope().var(name).get_tensor().set(value, _core.CPUPlace())
     for name in tables.local_var_names():
         global_scope().var(name)._assign(tables.var(name))
     return missing
@@ -103,6 +102,6 @@ def _read(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
     holder = Program()
     made = holder.global_block().create_var(name=kept.whole, dtype=var.dtype, persistable=True,
                                             shape=[-1] * len(var.shape))
-    with scope_guard(Scope()):
+    with scope_guard(_core.Scope()):
         variables.load_vars(None, dirname, holder, vars=[made])
         return numpy.array(global_scope().find_var(kept.whole).get_tensor())

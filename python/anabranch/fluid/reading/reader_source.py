@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core import EOFException
-from ..errors import InvalidArgument, InvalidValue, NotAllowed
+from ..errors import EOFException, InvalidArgument, InvalidValue, NotAllowed
 from .batch_queue import BatchQueue
 from .queue_view import QueueView
 

@@ -83,13 +83,17 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         role = self._role()
         if getattr(role, "is_local", False):
             _cluster.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()],
-                                   self._resume)
+                                   self._start_server)
         elif self._transpile_config.get_program_config().wait_port:
             wait_server_ready(role.get_pserver_endpoints())
         _cluster.connect(self.main_program, role.get_pserver_endpoints(), role.worker_index(), role.worker_num())
         self._communicator = self._make_communicator()
         if not self._communicator.is_running():
             self._communicator.start()
+
+    def _start_server(self, main: Program, startup: Program) -> None:
+        Executor().run(startup)
+        self._resume(main)
 
     def _make_communicator(self) -> Communicator:
         settings: dict[str, Any] = {}

@@ -1,16 +1,71 @@
 """Indexing of Variables (x[...]) with ints, slices with any step, Ellipsis, and Variables of shape [1]."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType, also
-from ..framework import Variable, default_main_program
 from ..plain_numbers import plain
-from .shape_args import has_variable, known
+from .context import default_programs
+
+if TYPE_CHECKING:
+    from .variable import Variable
 
 #: Stands for the end of an axis, as in programs written by Fluid.
 _END = 10000000
+
+
+class Indexed:
+    """Base class of Variable, with ``x[...]``."""
+
+    def __getitem__(self, item: Any) -> Variable:
+        """A part of the Variable, as NumPy's x[...] selects it.
+
+        An int selects one index and removes the axis, a slice selects several. Indices may be Variables of shape [1].
+
+        Raises:
+            TypeError: an index is neither int, slice, Ellipsis nor Variable.
+            EnforceNotMet: an index is out of range.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> x = fluid.data("x", [2, 3, 4], "float32")
+            >>> x[0].shape, x[:, 1:3].shape, x[..., -1].shape, x[:, ::2].shape
+            ((3, 4), (2, 2, 4), (2, 3), (2, 2, 4))
+        """
+        return _part(self, item)
+
+
+def _part(var: Any, items: Any) -> Any:
+    """``var[items]``: appends the operators to the current block."""
+    block = default_programs()[0].current_block()
+    axes, bounds, reversed_axes = [], [], []
+    removed: list[int] = []
+    for axis, item in enumerate(_expanded(var, items)):
+        if isinstance(item, slice):
+            # `is`: a bound may be a Variable, whose == appends an op
+            whole = item.start is None and item.stop is None and not isinstance(item.step, Indexed)
+            if whole and item.step in (None, 1):
+                continue
+            if whole and item.step == -1:
+                reversed_axes.append(axis - len(removed))
+                continue
+            bounds.append(_of_slice(var, axis, item))
+        elif isinstance(item, Indexed):
+            bounds.append((item, _after(block, item), 1))
+            removed.append(axis)
+        elif _is_place(item):
+            bounds.append(_of_int(var, axis, item))
+            removed.append(axis)
+        else:
+            raise InvalidType("%s[...]: an index must be an int, slice, Ellipsis or Variable, got %r"
+                              % (var.name, item))
+        axes.append(axis)
+    out = _block_of(block, var, axes, bounds, removed) if axes else var
+    if reversed_axes:
+        source, out = out, _temporary(block, var.name + "_slice_reverse", var.dtype)
+        block.append_op(type="reverse", inputs={"X": [source]}, outputs={"Out": [out]}, attrs={"axis": reversed_axes})
+    return out
 
 
 def _temporary(block, name, dtype):
@@ -50,7 +105,7 @@ def _expanded(var, items):
 
 
 def _is_place(value):
-    return isinstance(value, Variable) or (isinstance(value, int) and not isinstance(value, bool))
+    return isinstance(value, Indexed) or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def _of_int(var, axis, item):
@@ -74,49 +129,17 @@ def _of_slice(var, axis, item):
     return start, stop, step
 
 
-def getitem(self: Any, items: Any) -> Any:
-    """``self[items]``."""
-    block = default_main_program().current_block()
-    axes, bounds, reversed_axes = [], [], []
-    removed: list[int] = []
-    for axis, item in enumerate(_expanded(self, items)):
-        if isinstance(item, slice):
-            # `is`: a bound may be a Variable, whose == appends an op
-            whole = item.start is None and item.stop is None and not isinstance(item.step, Variable)
-            if whole and item.step in (None, 1):
-                continue
-            if whole and item.step == -1:
-                reversed_axes.append(axis - len(removed))
-                continue
-            bounds.append(_of_slice(self, axis, item))
-        elif isinstance(item, Variable):
-            bounds.append((item, _after(block, item), 1))
-            removed.append(axis)
-        elif _is_place(item):
-            bounds.append(_of_int(self, axis, item))
-            removed.append(axis)
-        else:
-            raise InvalidType("%s[...]: an index must be an int, slice, Ellipsis or Variable, got %r"
-                              % (self.name, item))
-        axes.append(axis)
-    out = _block_of(block, self, axes, bounds, removed) if axes else self
-    if reversed_axes:
-        source, out = out, _temporary(block, self.name + "_slice_reverse", self.dtype)
-        block.append_op(type="reverse", inputs={"X": [source]}, outputs={"Out": [out]}, attrs={"axis": reversed_axes})
-    return out
-
-
 def _block_of(block, var, axes, bounds, removed):
-    strided = any(isinstance(step, Variable) or step != 1 for _, _, step in bounds)
+    strided = any(isinstance(step, Indexed) or step != 1 for _, _, step in bounds)
     op = "strided_slice" if strided else "slice"
     inputs, attrs, flags = {"Input": [var]}, {"axes": axes, "decrease_axis": removed}, [1] * len(axes)
     starts, ends, steps = ([b[i] for b in bounds] for i in range(3))
     for name, values in (("starts", starts), ("ends", ends)) + ((("strides", steps),) if strided else ()):
-        attrs[name] = known(values)
-        if has_variable(values):
+        attrs[name] = [-1 if isinstance(v, Indexed) else v for v in values]
+        if any(isinstance(v, Indexed) for v in values):
             inputs[name.capitalize() + "TensorList"] = [
-                v if isinstance(v, Variable) else _number(block, v, "int32") for v in values]
-            flags = [-1 if isinstance(v, Variable) else flag for v, flag in zip(values, flags)]
+                v if isinstance(v, Indexed) else _number(block, v, "int32") for v in values]
+            flags = [-1 if isinstance(v, Indexed) else flag for v, flag in zip(values, flags)]
     attrs["infer_flags"] = flags
     out = _temporary(block, var.name + "_" + op, var.dtype)
     block.append_op(type=op, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
