@@ -1,5 +1,6 @@
 """Files of variables and programs: bytes, round trips, damage."""
 import os
+import pathlib
 import pickle
 import pickletools
 
@@ -78,6 +79,24 @@ def test_vars_by_predicate_and_in_memory(net, tmp_path):
         fluid.io.save_vars(exe, str(tmp_path), 3)
     with pytest.raises(TypeError):
         fluid.io.save_params(exe, None, main, filename="f")
+
+
+@pytest.mark.parametrize("filename, got", [(b"all", "bytes"), (3, "int"), (["all"], "list")])
+def test_a_file_name_is_a_str(net, tmp_path, filename, got):
+    main, exe, _ = net
+    fluid.io.save_params(exe, str(tmp_path), main, "all")
+    for call in (fluid.io.save_params, fluid.io.load_params):
+        what = call.__name__.partition("_")[0] + "_vars"
+        with pytest.raises(TypeError, match="^%s: filename must be a str, got %s" % (what, got)):
+            call(exe, str(tmp_path), main, filename)
+    assert os.listdir(tmp_path) == ["all"]
+
+
+def test_paths_name_folders_and_files(net, tmp_path):
+    main, exe, _ = net
+    fluid.io.save_params(exe, os.fsencode(str(tmp_path)), main, pathlib.Path("all"))
+    fluid.io.load_params(exe, os.fsencode(str(tmp_path)), main, pathlib.Path("all"))
+    fluid.io.load_params(exe, tmp_path, main, "all")
 
 
 def test_nothing_is_loaded_unless_all_can_be(net, tmp_path):

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from .. import _core
 from ..profiling import take
@@ -42,7 +41,7 @@ def _check_path(path):
 
 @contextlib.contextmanager
 def cuda_profiler(output_file: str, output_mode: str | None = None,
-                  config: Sequence[str] | None = None) -> Iterator[Any]:
+                  config: Sequence[str] | None = None) -> Iterator[None]:
     """Measures the devices inside a ``with`` block, like :func:`profiler` with the state "GPU", and writes the trace to
     a file.
 
@@ -147,7 +146,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 
 @contextlib.contextmanager
 def profiler(state: str, sorted_key: str | None = None, profile_path: str = "/tmp/profile",
-             tracer_option: str = "Default") -> Iterator[Any]:
+             tracer_option: str = "Default") -> Iterator[None]:
     """Measures the runs inside a ``with`` block. Calls :func:`start_profiler` before the block and
     :func:`stop_profiler` after it.
 

@@ -38,7 +38,7 @@ def _switch_scope(scope):
 
 
 @contextlib.contextmanager
-def scope_guard(scope: Scope) -> Iterator[Any]:
+def scope_guard(scope: Scope) -> Iterator[None]:
     """Context manager in which ``scope`` is the global scope. Afterwards, the previous scope is restored, even after an
     exception.
 

@@ -48,7 +48,7 @@ def default_programs() -> list[Any]:
 
 
 @contextlib.contextmanager
-def name_scope(prefix: str | None = None) -> Iterator[Any]:
+def name_scope(prefix: str | None = None) -> Iterator[None]:
     """Context manager that sets ``op_namescope`` = "/outer/prefix/" on its ops, to structure graphs; names do not
     change.
 
@@ -75,7 +75,7 @@ def name_scope(prefix: str | None = None) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def device_guard(device: str | None = None) -> Iterator[Any]:
+def device_guard(device: str | None = None) -> Iterator[None]:
     """Context manager that sets the attribute ``op_device`` on its ops.
 
     Args:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from ..errors import InvalidType
 from .context import _programs
@@ -53,7 +52,7 @@ def _need_program(function, program):
 
 
 @contextlib.contextmanager
-def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[Any]:
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Context manager in which layers append to these programs.
 
     Args:

@@ -16,27 +16,28 @@ from ..user_warnings import warn
 from . import tables
 
 if TYPE_CHECKING:
+    from ..compiler import CompiledProgram
     from ..executor import Executor
 
 _NOT_SAVED = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER)
 
 
-def is_parameter(var: Any) -> bool:
+def is_parameter(var: Variable) -> bool:
     """bool: whether a Variable is a Parameter."""
     return isinstance(var, Parameter)
 
 
-def is_persistable(var: Any) -> bool:
+def is_persistable(var: Variable) -> bool:
     """bool: whether a Variable outlives a run and is not a feed, fetch or reader holder."""
     return var.type not in _NOT_SAVED and var.persistable
 
 
-def is_belong_to_optimizer(var: Any) -> bool:
+def is_belong_to_optimizer(var: Variable) -> bool:
     """bool: whether a Variable is persistable but not a parameter (moments, learning rates ...)."""
     return not (isinstance(var, Parameter) or var.need_check_feed) and is_persistable(var)
 
 
-def get_program_parameter(program: Any) -> list[Parameter]:
+def get_program_parameter(program: Program) -> list[Parameter]:
     """list of Parameter: the parameters of all blocks.
 
     Examples:
@@ -47,7 +48,7 @@ def get_program_parameter(program: Any) -> list[Parameter]:
     return [v for v in program.list_vars() if is_parameter(v)]
 
 
-def get_program_persistable_vars(program: Any) -> list[Variable]:
+def get_program_persistable_vars(program: Program) -> list[Variable]:
     """list of Variable: all that ``save_persistables`` saves."""
     return [v for v in program.list_vars() if is_persistable(v)]
 
@@ -79,9 +80,9 @@ def _chosen(main_program, vars, predicate, what):
     return [chosen[name] for name in sorted(chosen)]
 
 
-def save_vars(executor: Executor, dirname: str | None, main_program: Program | None = None,
-              vars: Sequence[Variable] | None = None, predicate: Callable[..., Any] | None = None,
-              filename: str | None = None) -> Any:
+def save_vars(executor: Executor | None, dirname: str | None, main_program: Program | CompiledProgram | None = None,
+              vars: Sequence[Variable | str] | None = None, predicate: Callable[[Variable], Any] | None = None,
+              filename: str | None = None) -> bytes | None:
     """Saves variables of the global scope.
 
     Args:
@@ -123,6 +124,7 @@ def write_vars(chosen: Any, dirname: Any, filename: Any, moments: Any = True, fi
     """Writes the files of ``chosen``, or adds them to ``files``, which the caller commits. ``moments`` includes the
     moments of growable tables."""
     chosen, growable = tables.split(chosen)
+    filename = _file_name("save_vars", filename)
     table_files = tables.paths(growable, dirname, filename)
     names = [v.name for v in chosen]
     if dirname is None and filename is None:
@@ -138,6 +140,14 @@ def write_vars(chosen: Any, dirname: Any, filename: Any, moments: Any = True, fi
     return None
 
 
+def _file_name(what, filename):
+    """The name of the file of all variables; None for one file for each variable."""
+    name = os.fspath(filename) if isinstance(filename, os.PathLike) else filename
+    if name is not None and not isinstance(name, str):
+        raise InvalidType("%s: filename must be a str, got %s" % (what, type(filename).__name__))
+    return name
+
+
 def _value(name):
     value = global_scope().find_var(name)
     if value is None or not value._is_initialized():
@@ -145,12 +155,15 @@ def _value(name):
     return value
 
 
-def save_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
+def save_params(executor: Executor | None, dirname: str | None, main_program: Program | CompiledProgram | None = None,
+                filename: str | None = None) -> bytes | None:
     """Saves all Parameters. The arguments are those of :func:`save_vars`."""
     return save_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
 
 
-def save_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
+def save_persistables(executor: Executor | None, dirname: str | None,
+                      main_program: Program | CompiledProgram | None = None,
+                      filename: str | None = None) -> bytes | None:
     """Saves all persistable variables: parameters, moments, learning rates ... The arguments are those of
     :func:`save_vars`.
 
@@ -164,8 +177,9 @@ def save_persistables(executor: Any, dirname: Any, main_program: Any = None, fil
     return save_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
 
-def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars: Any = None, predicate: Any = None,
-              filename: Any | None = None) -> None:
+def load_vars(executor: Executor | None, dirname: str | None, main_program: Program | CompiledProgram | None = None,
+              vars: Sequence[Variable | str] | None = None, predicate: Callable[[Variable], Any] | None = None,
+              filename: str | bytes | None = None) -> None:
     """Loads variables into the global scope. If one of them cannot be read, nothing is changed.
 
     Args:
@@ -183,24 +197,26 @@ def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars
     chosen = _chosen(main_program, vars, predicate, "load_vars")
     if not chosen:
         return
+    data = filename if dirname is None and isinstance(filename, bytes) else None
+    one_file = None if data is not None else _file_name("load_vars", filename)
     fresh = _core.Scope()
     chosen, growable = tables.split(chosen)
-    table_files = tables.paths(growable, dirname, filename)
+    table_files = tables.paths(growable, dirname, one_file)
     names = [v.name for v in chosen]
     scope = global_scope()
-    if dirname is None and isinstance(filename, bytes):
-        _from_bytes(fresh, names, filename)
+    if data is not None:
+        _from_bytes(fresh, names, data)
     else:
         if not isinstance(dirname, (str, bytes, os.PathLike)):
             raise InvalidType("load_vars: dirname must be a str, got %s" % type(dirname).__name__)
         for v in chosen:
             held = scope.find_var(v.name)
             if v.type == VarType.SELECTED_ROWS or (held is not None and held._kind() == "rows"):
-                if filename:
+                if one_file:
                     raise InvalidValue("load_vars: filename must be None for %s, which holds sparse rows" % v.name)
                 fresh.var(v.name).get_selected_rows()
         if names:
-            _core.load_vars(fresh, names, os.fspath(dirname), filename or "")
+            _core.load_vars(fresh, names, os.fsdecode(dirname), one_file or "")
     tables.read_tables(growable, table_files, fresh, dirname)
     for v in chosen:
         if isinstance(v, Parameter):
@@ -229,12 +245,15 @@ def _from_bytes(scope, names, data):
         raise InvalidValue("load_vars: %d extra bytes after the last variable" % len(data))
 
 
-def load_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:
+def load_params(executor: Executor | None, dirname: str | None, main_program: Program | CompiledProgram | None = None,
+                filename: str | bytes | None = None) -> None:
     """Loads all Parameters. The arguments are those of :func:`load_vars`."""
     load_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
 
 
-def load_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:
+def load_persistables(executor: Executor | None, dirname: str | None,
+                      main_program: Program | CompiledProgram | None = None,
+                      filename: str | bytes | None = None) -> None:
     """Loads all persistable variables. The arguments are those of :func:`load_vars`."""
     load_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
@@ -245,7 +264,7 @@ def _clone_var_in_block_(block: Any, var: Any) -> Any:
                             lod_level=var._var.lod_level, persistable=True)
 
 
-def get_parameter_value(para: Any, executor: Any) -> Any:
+def get_parameter_value(para: Parameter, executor: Executor) -> np.ndarray[Any, Any]:
     """numpy.ndarray: a copy of a parameter's value in the global scope.
 
     Raises:
@@ -256,6 +275,6 @@ def get_parameter_value(para: Any, executor: Any) -> Any:
     return np.array(_value(para.name).get_tensor())
 
 
-def get_parameter_value_by_name(name: str, executor: Any, program: Any = None) -> Any:
+def get_parameter_value_by_name(name: str, executor: Executor, program: Program | None = None) -> np.ndarray[Any, Any]:
     """numpy.ndarray: a copy of the value of the parameter with this name."""
     return get_parameter_value(_valid_program(program).global_block().var(name), executor)

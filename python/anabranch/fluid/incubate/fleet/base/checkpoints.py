@@ -66,7 +66,7 @@ class CheckpointFolders:
         return os.path.join(path, "%s.%d" % (_PREFIX, last)) if last >= 0 else None
 
     def _write_folder(self, path: str, status: Any, fs: FS | None, cache: str, keep_all: bool,
-                      fill: Callable[[str], None]) -> None:
+                      fill: Callable[[str], object]) -> None:
         """Writes the next checkpoint: ``fill`` writes the values to a folder, which is renamed when it is complete."""
         fs = LocalFS() if fs is None else fs
         fs.mkdir(path)
