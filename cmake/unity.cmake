@@ -17,10 +17,7 @@ function(ab_unity target files)
   endif()
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes the files of a unit for headers
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-  set(same_names
-      rank_table.cc elementwise.cc conv_op.cc conv_plain.cc gru_steps_on_device.cc lstm_backward.cc lstm_forward.cc
-      lstm_on_device.cc lstm_steps_on_device.cc simple_steps_on_device.cc stacked_lstm_back_on_device.cc
-      stacked_lstm_backward.cc stacked_lstm_on_device.cc grad_sources.cc)
+  set(same_names rank_table.cc elementwise.cc conv_op.cc conv_plain.cc stacked_lstm_backward.cc grad_sources.cc)
   set(large cast.cc compare.cc inplace_abn.cc pool.cc reduce.cc resize.cc)
   get_target_property(sources ${target} SOURCES)
   set(unit)

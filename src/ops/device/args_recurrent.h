@@ -21,12 +21,17 @@ struct ScatterRowsArgs {
   int64_t rows, width;
 };
 
-// "keep_rows/...": kept = share fresh + (1 - share) before, with one share per row. "keep_rows_grad/...": x is the
-// gradient of kept; adds to the gradients of fresh and before.
+struct UnitRule {
+  int64_t units;
+};
+
+// "keep_rows/...": y = share x + (1 - share) before, with one share per row. "keep_rows_grad/...": x is the gradient of
+// what is kept; its share is added to that of the new state, `direct`, in y, and the rest to dbefore.
 struct KeepRowsArgs {
-  DeviceIn shares, x, before;
-  DeviceOut y, dbefore;  // y: kept, or the gradient of fresh
-  int64_t rows, width;
+  DeviceIn shares, x, before, direct;
+  DeviceOut y, dbefore;
+  int64_t rows;
+  UnitRule rule;
 };
 
 // "move_block/...": y[r][j] = x[r][j] + more, or adds to y. x may be missing: zeros. step_x 0: one number per row.
@@ -49,18 +54,23 @@ struct ColumnSumsArgs {
 // Activations by their numbers in ops/sequence/acts.h. clip 0: no clipping.
 // "clipped_act/...": x = f(x), clipped to [-clip, clip]. "clipped_act_grad/...": converts dx, the gradient of y, to
 // that of x.
+struct ClippedActRule {
+  int64_t units;
+  double clip;
+  int32_t act, reserved;
+};
 struct ClippedActArgs {
   DeviceIn y;
   DeviceOut x;
-  int64_t n;
-  double clip;
-  int32_t act, reserved;
+  int64_t rows;
+  ClippedActRule rule;
 };
 
 struct LstmRule {
   int64_t units;
-  double clip;        // of the cell
-  int32_t places[4];  // positions of candidate, input, forget and output gate among the gates of a row
+  double clip;         // of the cell
+  double forget_bias;  // added to the sum of the forget gate
+  int32_t places[4];   // positions of candidate, input, forget and output gate among the gates of a row
   int32_t candidate, gate, cell, reserved;
 };
 
@@ -74,12 +84,18 @@ struct LstmCellArgs {
   LstmRule rule;
 };
 
-// "lstm_cell_grad/...": dcell comes from later steps. Sets dgates and adds to dbefore, which may be missing.
+// "lstm_cell_grad/...": dcell comes from later steps. Sets dgates and adds to dbefore, which may be missing. factors
+// [rows, units] of the gradient of the cell may be missing.
 struct LstmCellGradArgs {
-  DeviceIn gates, cell, before, peepholes, dhidden, dcell;
+  DeviceIn gates, cell, before, peepholes, dhidden, dcell, factors;
   DeviceOut dgates, dbefore;
-  int64_t rows, row_dhidden;
+  int64_t rows, row_hidden;  // row_hidden: of dhidden
   LstmRule rule;
+};
+
+struct GruRule {
+  int64_t units;
+  int32_t gate, candidate, origin, reserved;  // origin: the update gate weights the old state
 };
 
 // "gru_gates/...": gates [rows, 3 units] - update gate, reset gate, candidate - hold sums; replaces those of both
@@ -88,8 +104,8 @@ struct GruArgs {
   DeviceOut gates;
   DeviceIn before;
   DeviceOut left, state;
-  int64_t rows, units;
-  int32_t gate, candidate, origin, reserved;  // origin: the update gate weights the old state
+  int64_t rows;
+  GruRule rule;
 };
 
 // "gru_state_grad/...": sets the gradients of the sums of update gate and candidate, and that of the reset gate if
@@ -98,28 +114,13 @@ struct GruArgs {
 struct GruGradArgs {
   DeviceIn gates, before, dstate, dleft;
   DeviceOut dgates, dbefore;
-  int64_t rows, units;
-  int32_t gate, candidate, origin, reserved;
-};
-
-// "lstm_unit/...": [i, f, o, g] = x; cell = before sigmoid(f + forget_bias) + sigmoid(i) tanh(g), hidden = sigmoid(o)
-// tanh(cell). "lstm_unit_grad/...": each of the gradients may be missing.
-struct LstmUnitArgs {
-  DeviceIn x, before;
-  DeviceOut cell, hidden;
-  int64_t rows, units;
-  double forget_bias;
-};
-struct LstmUnitGradArgs {
-  DeviceIn x, before, cell, dcell, dhidden;
-  DeviceOut dx, dbefore;
-  int64_t rows, units;
-  double forget_bias;
+  int64_t rows;
+  GruRule rule;
 };
 
 static_assert(is_plain_args<GatherRowsArgs> && is_plain_args<ScatterRowsArgs> && is_plain_args<KeepRowsArgs> &&
               is_plain_args<BlockArgs> && is_plain_args<ColumnSumsArgs> && is_plain_args<ClippedActArgs>);
 static_assert(is_plain_args<LstmCellArgs> && is_plain_args<LstmCellGradArgs> && is_plain_args<GruArgs> &&
-              is_plain_args<GruGradArgs> && is_plain_args<LstmUnitArgs> && is_plain_args<LstmUnitGradArgs>);
+              is_plain_args<GruGradArgs>);
 
 }  // namespace anabranch::device

@@ -132,12 +132,11 @@ void infer_step_gradients(InferContext& c, std::initializer_list<const char*> fi
   }
 }
 
-void StepRows::cut(const KernelContext& c, In x, In h0) {
+template <class On> void StepRows<On>::cut(const KernelContext& c, In x, In h0) {
   const Shape& shape = c[x].shape();
   sequences_ = shape.rank() == 2;
   wide_ = shape[shape.rank() - 1];
   d_ = c[h0].row_elems();
-  rows_ = sequences_ ? shape[0] : shape[0] * shape[1];
   if (sequences_) {
     steps_.cut(offsets(c[x]), false);
   } else {
@@ -145,102 +144,79 @@ void StepRows::cut(const KernelContext& c, In x, In h0) {
   }
 }
 
-const float* StepRows::ordered(KernelContext& c, const float* from, int64_t width, Workspace& room) const {
+template <class On>
+Slab<const typename On::Number> StepRows<On>::ordered(const C& c, Slab<const T> from, int64_t width, Room& room) {
   if (!sequences_) return from;
-  auto* to = room.get<float>(rows_ * width);
+  const Slab<T> to = room.rows(rows(), width);
   steps_.gather(c, from, width, to);
   return to;
 }
 
-float* StepRows::begin(float* to, int64_t width, Workspace& room) const {
-  return sequences_ ? room.get<float>(rows_ * width) : to;
-}
-
-void StepRows::finish(KernelContext& c, const float* made, int64_t width, float* to) const {
-  if (sequences_) steps_.scatter(c, made, width, to);
-}
-
-void StepRows::previous(const KernelContext& c, const float* states, const float* first, float* to) const {
-  if (sequences_) {
-    steps_.gather_previous(c, states, first, d_, to);
-  } else {
-    steps_.previous(c, states, first, d_, to);
+template <class On> Slab<const typename On::Number> StepRows<On>::given(const C& c, In gradients, Room& room) {
+  if (gradients.count == 1) return slab<T>(c, gradients);
+  const Slab<T> to = room.zeros(rows(), d_);
+  for (int i = 0; i < gradients.count; ++i) {
+    blocks_.move(c, rows(), d_, slab<T>(c.at(gradients, i)), d_, to, d_, i > 0);
   }
+  return to;
 }
 
-float* GivenGradient::own(const KernelContext& c, const StepRows& s) const {
-  const int64_t n = s.rows() * s.d();
-  float* to = sized<float>(rows_, s.rows(), s.d());
-  if (slot_) {
-    std::copy_n(c[slot_].data<float>(), n, to);
-  } else {
-    std::fill_n(to, n, 0.0f);
+template <class On> Slab<typename On::Number> StepRows<On>::own(const C& c, In gradients, Room& room) {
+  const Slab<T> to = room.rows(rows(), d_);
+  if (!gradients) On::zero(c, to);
+  for (int i = 0; i < gradients.count; ++i) {
+    const Slab<const T> from = slab<T>(c.at(gradients, i));
+    i == 0 ? steps_.gather(c, from, d_, to) : steps_.gather_sum(c, from, d_, to);
   }
-  for (int i = 1; i < slot_.count; ++i) add_to(c.at(slot_, i).data<float>(), n, to);
   return to;
 }
 
-float* GivenGradient::ordered(KernelContext& c, const StepRows& s, Workspace& room) const {
-  if (!s.sequences() || !slot_) return own(c, s);
-  auto* to = room.get<float>(s.rows() * s.d());
-  s.steps().gather(c, read(c, s), s.d(), to);
+template <class On>
+Slab<typename On::Number> StepRows<On>::first_gradient(const C& c, In state, Out needed, Room& room) const {
+  const Slab<T> to = c.needs(needed) ? slab<T>(c, needed) : room.rows(c[state].rows(), c[state].row_elems());
+  On::zero(c, to);
   return to;
 }
 
-float* first_gradient(KernelContext& c, In state, Out needed, const std::shared_ptr<Tensor>& rows) {
-  const int64_t n = c[state].rows(), d = c[state].row_elems();
-  float* to = c.needs(needed) ? c[needed].mutable_data<float>() : sized<float>(rows, n, d);
-  std::fill_n(to, n * d, 0.0f);
-  return to;
-}
-
-void StepSums::run(KernelContext& c, const StepRows& s, float* gates) {
-  weights_.gather(c, s.wide(), s.d());
+template <class On> void StepSums<On>::run(const C& c, StepRows<On>& s, Room& room, Slab<T> gates) {
+  weights_.gather(c, room, s.wide(), s.d());
   const int64_t width = weights_.gates() * s.d();
-  const auto* x = c[x_].data<float>();
-  const float* bias = weights_.bias();
-  if (weights_.x()) {
-    Workspace room;
-    product_->run(c, {.m = s.rows(), .n = width, .k = s.wide()}, s.ordered(c, x, s.wide(), room), weights_.x(), gates,
-                  {bias, nullptr});
-    return;
-  }
-  if (s.sequences()) return s.steps().gather_add(c, x, bias, width, gates);
-  c.parallel_for(s.rows(), 8192 / std::max<int64_t>(1, width) + 1, [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; ++r) {
-      std::copy_n(x + r * width, width, gates + r * width);
-      if (bias) add_to(bias, width, gates + r * width);
-    }
-  });
+  const Slab<const T> x = slab<T>(c, x_), bias = weights_.bias();
+  if (!weights_.x()) return s.steps().gather(c, x, width, gates, bias);
+  product_.run(c, {.m = s.rows(), .n = width, .k = s.wide()}, s.ordered(c, x, s.wide(), room), weights_.x(), gates,
+               bias);
 }
 
-void StepSumsBack::give_x(KernelContext& c, const StepRows& s, const float* dgates) {
+template <class On> void StepSumsBack<On>::give_x(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates) {
   if (!c.needs(dx_)) return;
-  auto* to = c[dx_].mutable_data<float>();
+  const Slab<T> to = slab<T>(c, dx_);
   const int64_t width = gates_ * s.d();
-  if (!weights_.x()) {
-    if (s.sequences()) return s.finish(c, dgates, width, to);
-    std::copy_n(dgates, s.rows() * width, to);
-    return;
-  }
-  Workspace room;
-  float* made = s.begin(to, s.wide(), room);
-  to_x_->run(c, {.m = s.rows(), .n = s.wide(), .k = width, .trans_b = true}, dgates, weights_.x(), made);
+  if (!weights_.x()) return s.steps().scatter(c, dgates, width, to);
+  const Slab<T> made = s.begin(to, s.wide(), room);
+  to_x_.run(c, {.m = s.rows(), .n = s.wide(), .k = width, .trans_b = true}, dgates, weights_.x(), made, false);
   s.finish(c, made, s.wide(), to);
 }
 
-void StepSumsBack::give_weight_of_x(KernelContext& c, const StepRows& s, const float* dgates) {
+template <class On>
+void StepSumsBack<On>::give_weight_of_x(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates) {
   if (!weights_.x()) return;
-  Workspace room;
-  to_weight_->run(c, {.m = s.wide(), .n = gates_ * s.d(), .k = s.rows(), .trans_a = true},
-                  s.ordered(c, c[x_].data<float>(), s.wide(), room), dgates, gradients_.x(c, s.wide(), s.d()));
+  const Slab<T> to = gradients_.part(c, room, true, s.wide(), s.d());
+  to_weight_.run(c, {.m = s.wide(), .n = gates_ * s.d(), .k = s.rows(), .trans_a = true},
+                 s.ordered(c, slab<T>(c, x_), s.wide(), room), dgates, to, false);
+  gradients_.give_part(c, to, true, s.wide(), s.d());
 }
 
-void StepSumsBack::give_biases(const KernelContext& c, const StepRows& s, const float* dgates) {
-  float* sums = gradients_.bias(s.d());
-  std::fill_n(sums, gates_ * s.d(), 0.0f);
-  add_columns(c, dgates, s.rows(), gates_ * s.d(), sums);
-  gradients_.give_biases(c, s.d());
+template <class On> void StepSumsBack<On>::give_biases(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates) {
+  const Slab<T> sums = room.rows(1, gates_ * s.d());
+  s.steps().column_sums(c, dgates, gates_ * s.d(), gates_ * s.d(), sums);
+  gradients_.give_biases(c, sums, s.d());
 }
+
+template class StepRows<OnHost<float>>;
+template class StepRows<OnDevice<float>>;
+template class StepSums<OnHost<float>>;
+template class StepSums<OnDevice<float>>;
+template class StepSumsBack<OnHost<float>>;
+template class StepSumsBack<OnDevice<float>>;
 
 }  // namespace anabranch::sequence

@@ -2,41 +2,9 @@
 // the sums of the gates, for all steps at once, and the gradients of x, of the weights and of the biases, each one
 // product.
 #pragma once
-#include <memory>
-
-#include "ops/kernels/gemm.h"
-#include "ops/kernels/outputs.h"
-#include "ops/kernels/workspace.h"
 #include "ops/sequence/cell_weights.h"
-#include "ops/sequence/recurrent.h"
-#include "ops/sequence/state_mask.h"
 
 namespace anabranch::sequence {
-
-// The rows of all steps of X. [steps, batch, I] is in the order of steps; rows of sequences, [rows, I], are copied to
-// that order - step by step, the longest sequence first - and back.
-class StepRows {
- public:
-  void cut(const KernelContext& c, In x, In h0);
-  int64_t rows() const { return rows_; }
-  int64_t wide() const { return wide_; }
-  int64_t d() const { return d_; }
-  bool sequences() const { return sequences_; }
-  const Steps& steps() const { return steps_; }
-
-  // Rows laid out like X, in the order of steps: the rows themselves, or a copy in `room`.
-  const float* ordered(KernelContext& c, const float* from, int64_t width, Workspace& room) const;
-  // Destination for rows in the order of steps, so that finish() can put them in place: `to` itself, or in `room`.
-  float* begin(float* to, int64_t width, Workspace& room) const;
-  void finish(KernelContext& c, const float* made, int64_t width, float* to) const;
-  // The state before each row, from states laid out like X.
-  void previous(const KernelContext& c, const float* states, const float* first, float* to) const;
-
- private:
-  int64_t rows_ = 0, wide_ = 0, d_ = 0;
-  bool sequences_ = false;
-  Steps steps_;
-};
 
 // Checks X, Mask, Weights and Biases, and the first states.
 void check_steps(const InferContext& c, int gates, std::initializer_list<const char*> first_states);
@@ -52,75 +20,101 @@ void step_gradient_slots(OpDef& def);
 void check_state_gradients(const InferContext& c, std::initializer_list<const char*> slots);
 void infer_step_gradients(InferContext& c, std::initializer_list<const char*> first_states);
 
-inline StateMask mask_of(const KernelContext& c, In mask) { return {mask ? c[mask].data<float>() : nullptr}; }
-
-// The sum of the gradients in a list, with rows laid out like X; zeros if it is empty.
-class GivenGradient {
+// The rows of all steps of X, [steps, batch, I] in the order of steps; rows of sequences, [rows, I], are copied to that
+// order - step by step, the longest sequence first - and back.
+template <class On> class StepRows {
  public:
-  GivenGradient(const KernelArgs& op, const char* slot) : slot_(op.in(slot)) {}
-  const float* read(const KernelContext& c, const StepRows& s) const {
-    return slot_.count == 1 ? c[slot_].data<float>() : own(c, s);
+  using T = typename On::Number;
+  using C = typename On::Context;
+  using Room = typename On::Room;
+  void cut(const KernelContext& c, In x, In h0);
+  int64_t rows() const { return steps_.rows(); }
+  int64_t wide() const { return wide_; }
+  int64_t d() const { return d_; }
+  typename On::Rows& steps() { return steps_; }
+  const Steps& order() const { return steps_.order(); }
+
+  // Rows laid out like X, in the order of steps: the rows themselves, or a copy.
+  Slab<const T> ordered(const C& c, Slab<const T> from, int64_t width, Room& room);
+  // Destination for rows in the order of steps, so that finish() can put them in place.
+  Slab<T> begin(Slab<T> to, int64_t width, Room& room) const { return sequences_ ? room.rows(rows(), width) : to; }
+  void finish(const C& c, Slab<const T> made, int64_t width, Slab<T> to) {
+    if (sequences_) steps_.scatter(c, made, width, to);
   }
-  // A private copy.
-  float* own(const KernelContext& c, const StepRows& s) const;
-  // Like own(), in the order of steps.
-  float* ordered(KernelContext& c, const StepRows& s, Workspace& room) const;
+  // The sum of gradients, laid out like X; zeros if there are none. own: a private copy in the order of steps.
+  Slab<const T> given(const C& c, In gradients, Room& room);
+  Slab<T> own(const C& c, In gradients, Room& room);
+  // The accumulator of the gradient of a state before the first step, initially zero: the output, or other memory if it
+  // is not requested.
+  Slab<T> first_gradient(const C& c, In state, Out needed, Room& room) const;
 
  private:
-  In slot_;
-  std::shared_ptr<Tensor> rows_ = std::make_shared<Tensor>();
+  int64_t wide_ = 0, d_ = 0;
+  bool sequences_ = false;
+  typename On::Rows steps_;
+  typename On::Blocks blocks_;
 };
 
-// Accumulator of the gradient of a state before the first step, initially zero: the output, or `rows` if it is not
-// requested.
-float* first_gradient(KernelContext& c, In state, Out needed, const std::shared_ptr<Tensor>& rows);
-
-class StepSums {
+template <class On> class StepSums {
  public:
+  using T = typename On::Number;
+  using C = typename On::Context;
+  using Room = typename On::Room;
   StepSums(const KernelArgs& op, int gates) : x_(op.in("X")), weights_(op, gates) {}
   // gates [rows, n D] = X times the rows for x + the biases, in the order of steps.
-  void run(KernelContext& c, const StepRows& s, float* gates);
-  const float* state_weight() const { return weights_.state(); }
+  void run(const C& c, StepRows<On>& s, Room& room, Slab<T> gates);
+  Slab<const T> state_weight() const { return weights_.state(); }
   // A number added to the biases of one gate.
   void add_to_gate(int place, float number) { weights_.add_to_gate(place, number); }
 
  private:
   In x_;
-  CellWeights weights_;
-  std::shared_ptr<Gemm<float>> product_ = std::make_shared<Gemm<float>>();
+  CellWeights<On> weights_;
+  typename On::RowProduct product_;
 };
 
-class StepSumsBack {
+template <class On> class StepSumsBack {
  public:
+  using T = typename On::Number;
+  using C = typename On::Context;
+  using Room = typename On::Room;
   StepSumsBack(const KernelArgs& op, int gates)
       : x_(op.in("X")), dx_(op.out("X@GRAD")), gates_(gates), weights_(op, gates), gradients_(op, gates) {}
   // Call before the steps: the weight of the state.
-  const float* state_weight(const KernelContext& c, const StepRows& s) {
-    weights_.gather(c, s.wide(), s.d());
+  Slab<const T> state_weight(const C& c, const StepRows<On>& s, Room& room) {
+    weights_.gather(c, room, s.wide(), s.d());
     return weights_.state();
   }
   // dgates: in the order of steps. of_state(to): puts the gradient of the weight of the state, [D, n D].
-  template <class Fn> void give(KernelContext& c, const StepRows& s, const float* dgates, Fn&& of_state) {
-    give_x(c, s, dgates);
+  template <class Fn> void give(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates, Fn&& of_state) {
+    give_x(c, s, room, dgates);
     if (gradients_.needs_weights(c)) {
-      give_weight_of_x(c, s, dgates);
-      of_state(gradients_.state(c, s.wide(), s.d()));
-      gradients_.give_weights(c, s.wide(), s.d());
+      give_weight_of_x(c, s, room, dgates);
+      const Slab<T> state = gradients_.part(c, room, false, s.wide(), s.d());
+      of_state(state);
+      gradients_.give_part(c, state, false, s.wide(), s.d());
     }
-    if (gradients_.needs_biases(c)) give_biases(c, s, dgates);
+    if (gradients_.needs_biases(c)) give_biases(c, s, room, dgates);
   }
 
  private:
-  void give_x(KernelContext& c, const StepRows& s, const float* dgates);
-  void give_weight_of_x(KernelContext& c, const StepRows& s, const float* dgates);
-  void give_biases(const KernelContext& c, const StepRows& s, const float* dgates);
+  void give_x(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates);
+  void give_weight_of_x(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates);
+  void give_biases(const C& c, StepRows<On>& s, Room& room, Slab<const T> dgates);
 
   In x_;
   Out dx_;
   int gates_;
-  CellWeights weights_;
-  CellWeightGradients gradients_;
-  std::shared_ptr<Gemm<float>> to_x_ = std::make_shared<Gemm<float>>(), to_weight_ = std::make_shared<Gemm<float>>();
+  CellWeights<On> weights_;
+  CellWeightGradients<On> gradients_;
+  typename On::Product to_x_, to_weight_;
 };
+
+extern template class StepRows<OnHost<float>>;
+extern template class StepRows<OnDevice<float>>;
+extern template class StepSums<OnHost<float>>;
+extern template class StepSums<OnDevice<float>>;
+extern template class StepSumsBack<OnHost<float>>;
+extern template class StepSumsBack<OnDevice<float>>;
 
 }  // namespace anabranch::sequence

@@ -1,9 +1,6 @@
 #include "ops/sequence/cell_weights.h"
 
 #include <algorithm>
-#include <numeric>
-
-#include "ops/sequence/recurrent.h"
 
 namespace anabranch::sequence {
 namespace {
@@ -33,17 +30,6 @@ int64_t begin_of(const WeightPart& weight, bool of_x, int64_t wide, int64_t d) {
   const auto columns = static_cast<int64_t>(weight.places.size()) * d;
   if (of_x) return weight.rows == WeightRows::kStateThenX ? d * columns : 0;
   return weight.rows == WeightRows::kXThenState ? wide * columns : 0;
-}
-
-// fn(of one gate in the weight, of it among all gates, elements), row by row.
-template <class Fn>
-void each_run(const WeightPart& weight, int gates, bool of_x, int64_t rows, int64_t wide, int64_t d, Fn&& fn) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (size_t g = 0; g < weight.places.size(); ++g) {
-      const GateBlock block = gate_block(weight, g, gates, of_x, wide, d);
-      fn(block.own + r * block.row_own, block.all + r * block.row_all, d);
-    }
-  }
 }
 
 }  // namespace
@@ -128,110 +114,101 @@ void check_cell_weights(const InferContext& c, int gates, int64_t wide, int64_t 
   }
 }
 
-CellWeights::CellWeights(const KernelArgs& op, int gates)
-    : weights_(op.in("Weights")), biases_(op.in("Biases")), gates_(gates), layout_(layout_of(op.op(), gates)) {}
-
-void CellWeights::gather(const KernelContext& c, int64_t wide, int64_t d) {
-  x_ = layout_.sums ? nullptr : part(c, true, wide, wide, d, x_memory_);
-  state_ = part(c, false, d, wide, d, state_memory_);
-  bias_ = layout_.biases.empty() && number_ == 0.0f ? nullptr : biases(c, d);
+template <class On> void CellWeights<On>::gather(const C& c, typename On::Room& room, int64_t wide, int64_t d) {
+  x_ = layout_.sums ? Slab<const T>{} : part(c, room, true, wide, wide, d);
+  state_ = part(c, room, false, d, wide, d);
+  bias_ = layout_.biases.empty() && number_ == 0.0f ? Slab<const T>{} : biases(c, room, d);
 }
 
-const float* CellWeights::part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d,
-                               const std::shared_ptr<Tensor>& memory) {
+template <class On>
+Slab<const typename On::Number> CellWeights<On>::part(const C& c, typename On::Room& room, bool of_x, int64_t rows,
+                                                      int64_t wide, int64_t d) {
   if (const int i = whole_weight(layout_, of_x, gates_); i >= 0) {
-    return c.at(weights_, i).data<float>() +
-           gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
+    const int64_t begin = gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
+    return slab<T>(c.at(weights_, i)).part(begin, rows * gates_ * d);
   }
-  float* all = sized<float>(memory, rows, gates_ * d);
-  std::fill_n(all, rows * gates_ * d, 0.0f);
+  const Slab<T> all = room.zeros(rows, gates_ * d);
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
-    if (!layout_.weights[i].has(of_x)) continue;
-    const auto* from = c.at(weights_, static_cast<int>(i)).data<float>();
-    each_run(layout_.weights[i], gates_, of_x, rows, wide, d,
-             [&](int64_t own, int64_t to, int64_t n) { add_to(from + own, n, all + to); });
-  }
-  return all;
-}
-
-const float* CellWeights::biases(const KernelContext& c, int64_t d) {
-  float* all = sized<float>(bias_memory_, 1, gates_ * d);
-  std::fill_n(all, gates_ * d, 0.0f);
-  std::fill_n(all + place_ * d, d, number_);
-  for (size_t i = 0; i < layout_.biases.size(); ++i) {
-    const Tensor& bias = c.at(biases_, static_cast<int>(i));
-    const auto* from = bias.data<float>();
-    const bool one = bias.numel() == 1;
-    for (size_t g = 0; g < layout_.biases[i].size(); ++g) {
-      float* to = all + layout_.biases[i][g] * d;
-      for (int64_t j = 0; j < d; ++j) to[j] += one ? *from : from[static_cast<int64_t>(g) * d + j];
+    const WeightPart& weight = layout_.weights[i];
+    if (!weight.has(of_x)) continue;
+    const Slab<const T> from = slab<T>(c.at(weights_, static_cast<int>(i)));
+    for (size_t g = 0; g < weight.places.size(); ++g) {
+      const GateBlock at = gate_block(weight, g, gates_, of_x, wide, d);
+      blocks_.move(c, rows, d, from.from(at.own), at.row_own, all.from(at.all), at.row_all, true);
     }
   }
   return all;
 }
 
-CellWeightGradients::CellWeightGradients(const KernelArgs& op, int gates)
-    : weights_(op.out("Weights@GRAD")),
-      biases_(op.out("Biases@GRAD")),
-      gates_(gates),
-      layout_(layout_of(op.op(), gates)) {}
+template <class On>
+Slab<const typename On::Number> CellWeights<On>::biases(const C& c, typename On::Room& room, int64_t d) {
+  const Slab<T> all = room.zeros(1, gates_ * d);
+  if (number_ != 0.0f) blocks_.add_number(c, {}, number_, all.rows(place_, 1, d));
+  for (size_t i = 0; i < layout_.biases.size(); ++i) {
+    const Slab<const T> bias = slab<T>(c.at(biases_, static_cast<int>(i)));
+    for (size_t g = 0; g < layout_.biases[i].size(); ++g) {
+      const Slab<T> to = all.rows(layout_.biases[i][g], 1, d);
+      if (bias.count == 1) {
+        blocks_.add_number(c, bias, 0, to);
+      } else {
+        blocks_.move(c, 1, d, bias.rows(static_cast<int64_t>(g), 1, d), d, to, d, true);
+      }
+    }
+  }
+  return all;
+}
 
-bool CellWeightGradients::needs_weights(const KernelContext& c) const {
-  for (int i = 0; i < weights_.count; ++i) {
-    if (c.needs(weights_, i)) return true;
+template <class On> bool CellWeightGradients<On>::needs(const KernelContext& c, Out slot) {
+  for (int i = 0; i < slot.count; ++i) {
+    if (c.needs(slot, i)) return true;
   }
   return false;
 }
 
-bool CellWeightGradients::needs_biases(const KernelContext& c) const {
-  for (int i = 0; i < biases_.count; ++i) {
-    if (c.needs(biases_, i)) return true;
-  }
-  return false;
-}
-
-float* CellWeightGradients::part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const {
+template <class On>
+Slab<typename On::Number> CellWeightGradients<On>::part(const C& c, typename On::Room& room, bool of_x, int64_t wide,
+                                                        int64_t d) const {
+  const int64_t rows = of_x ? wide : d;
   if (const int i = whole_weight(layout_, of_x, gates_); i >= 0 && c.needs(weights_, i)) {
-    return c.at(weights_, i).mutable_data<float>() +
-           gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
+    const int64_t begin = gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
+    return slab<T>(c.at(weights_, i)).part(begin, rows * gates_ * d);
   }
-  return sized<float>(of_x ? x_memory_ : state_memory_, rows, gates_ * d);
+  return room.rows(rows, gates_ * d);
 }
 
-float* CellWeightGradients::bias(int64_t d) const { return sized<float>(bias_memory_, 1, gates_ * d); }
-
-void CellWeightGradients::give_weights(const KernelContext& c, int64_t wide, int64_t d) const {
-  if (!layout_.sums) give_part(c, true, wide, wide, d);
-  give_part(c, false, d, wide, d);
-}
-
-void CellWeightGradients::give_part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const {
+template <class On>
+void CellWeightGradients<On>::give_part(const C& c, Slab<const T> all, bool of_x, int64_t wide, int64_t d) const {
   if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are in place
-  const auto* all = (of_x ? x_memory_ : state_memory_)->data<float>();
+  const int64_t rows = of_x ? wide : d;
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
-    if (!layout_.weights[i].has(of_x) || !c.needs(weights_, static_cast<int>(i))) continue;
-    auto* to = c.at(weights_, static_cast<int>(i)).mutable_data<float>();
-    each_run(layout_.weights[i], gates_, of_x, rows, wide, d,
-             [&](int64_t own, int64_t from, int64_t n) { std::copy_n(all + from, n, to + own); });
+    const WeightPart& weight = layout_.weights[i];
+    if (!weight.has(of_x) || !c.needs(weights_, static_cast<int>(i))) continue;
+    const Slab<T> to = slab<T>(c.at(weights_, static_cast<int>(i)));
+    for (size_t g = 0; g < weight.places.size(); ++g) {
+      const GateBlock at = gate_block(weight, g, gates_, of_x, wide, d);
+      blocks_.move(c, rows, d, all.from(at.all), at.row_all, to.from(at.own), at.row_own, false);
+    }
   }
 }
 
-void CellWeightGradients::give_biases(const KernelContext& c, int64_t d) const {
-  const auto* all = bias_memory_->data<float>();
+template <class On> void CellWeightGradients<On>::give_biases(const C& c, Slab<const T> all, int64_t d) const {
   for (size_t i = 0; i < layout_.biases.size(); ++i) {
     if (!c.needs(biases_, static_cast<int>(i))) continue;
-    Tensor& bias = c.at(biases_, static_cast<int>(i));
-    auto* to = bias.mutable_data<float>();
-    if (bias.numel() == 1) *to = 0.0f;
+    const Slab<T> to = slab<T>(c.at(biases_, static_cast<int>(i)));
     for (size_t g = 0; g < layout_.biases[i].size(); ++g) {
-      const float* from = all + layout_.biases[i][g] * d;
-      if (bias.numel() == 1) {
-        *to += std::accumulate(from, from + d, 0.0f);
+      const Slab<const T> from = all.rows(layout_.biases[i][g], 1, d);
+      if (to.count == 1) {
+        blocks_.sum(c, from, to, g > 0);
       } else {
-        std::copy_n(from, d, to + static_cast<int64_t>(g) * d);
+        blocks_.move(c, 1, d, from, d, to.rows(static_cast<int64_t>(g), 1, d), d, false);
       }
     }
   }
 }
+
+template class CellWeights<OnHost<float>>;
+template class CellWeights<OnDevice<float>>;
+template class CellWeightGradients<OnHost<float>>;
+template class CellWeightGradients<OnDevice<float>>;
 
 }  // namespace anabranch::sequence

@@ -2,12 +2,10 @@
 // together or separately - to one matrix [I, n D] for x and one [D, n D] for the state, with gates as columns in their
 // order; and gradients of both back. Matrices that have this form already are not copied.
 #pragma once
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "opdef/kernel_context.h"
-#include "opdef/op_def.h"
+#include "ops/sequence/on.h"
 
 namespace anabranch::sequence {
 
@@ -44,13 +42,16 @@ void cell_weight_slots(OpDef& def);
 // Checks Weights and Biases for the width of x and d units.
 void check_cell_weights(const InferContext& c, int gates, int64_t wide, int64_t d);
 
-class CellWeights {
+template <class On> class CellWeights {
  public:
-  CellWeights(const KernelArgs& op, int gates);
-  void gather(const KernelContext& c, int64_t wide, int64_t d);
-  const float* x() const { return x_; }          // null: X holds the sums
-  const float* state() const { return state_; }  // [D, n D]
-  const float* bias() const { return bias_; }    // null: none
+  using T = typename On::Number;
+  using C = typename On::Context;
+  CellWeights(const KernelArgs& op, int gates)
+      : weights_(op.in("Weights")), biases_(op.in("Biases")), gates_(gates), layout_(layout_of(op.op(), gates)) {}
+  void gather(const C& c, typename On::Room& room, int64_t wide, int64_t d);
+  Slab<const T> x() const { return x_; }          // missing: X holds the sums
+  Slab<const T> state() const { return state_; }  // [D, n D]
+  Slab<const T> bias() const { return bias_; }    // missing: none
   int gates() const { return gates_; }
   void add_to_gate(int place, float number) {  // added to its biases, from the next gather() on
     place_ = place;
@@ -58,41 +59,47 @@ class CellWeights {
   }
 
  private:
-  const float* part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d,
-                    const std::shared_ptr<Tensor>& memory);
-  const float* biases(const KernelContext& c, int64_t d);
+  Slab<const T> part(const C& c, typename On::Room& room, bool of_x, int64_t rows, int64_t wide, int64_t d);
+  Slab<const T> biases(const C& c, typename On::Room& room, int64_t d);
 
   In weights_, biases_;
   int gates_;
   CellLayout layout_;
-  std::shared_ptr<Tensor> x_memory_ = std::make_shared<Tensor>(), state_memory_ = std::make_shared<Tensor>(),
-                          bias_memory_ = std::make_shared<Tensor>();
-  const float *x_ = nullptr, *state_ = nullptr, *bias_ = nullptr;
+  typename On::Blocks blocks_;
+  Slab<const T> x_, state_, bias_;
   int place_ = 0;
   float number_ = 0.0f;
 };
 
-class CellWeightGradients {
+template <class On> class CellWeightGradients {
  public:
-  CellWeightGradients(const KernelArgs& op, int gates);
-  bool needs_weights(const KernelContext& c) const;
-  bool needs_biases(const KernelContext& c) const;
-  // Destinations of the gradients [I, n D], [D, n D] and [n D]; give() passes them on.
-  float* x(const KernelContext& c, int64_t wide, int64_t d) const { return part(c, true, wide, wide, d); }
-  float* state(const KernelContext& c, int64_t wide, int64_t d) const { return part(c, false, d, wide, d); }
-  float* bias(int64_t d) const;
-  void give_weights(const KernelContext& c, int64_t wide, int64_t d) const;
-  void give_biases(const KernelContext& c, int64_t d) const;
+  using T = typename On::Number;
+  using C = typename On::Context;
+  CellWeightGradients(const KernelArgs& op, int gates)
+      : weights_(op.out("Weights@GRAD")),
+        biases_(op.out("Biases@GRAD")),
+        gates_(gates),
+        layout_(layout_of(op.op(), gates)) {}
+  bool needs_weights(const KernelContext& c) const { return needs(c, weights_); }
+  bool needs_biases(const KernelContext& c) const { return needs(c, biases_); }
+  // A destination of the gradient [I, n D] or [D, n D] of all weights, which give_part() passes on.
+  Slab<T> part(const C& c, typename On::Room& room, bool of_x, int64_t wide, int64_t d) const;
+  void give_part(const C& c, Slab<const T> all, bool of_x, int64_t wide, int64_t d) const;
+  // all: [n D]
+  void give_biases(const C& c, Slab<const T> all, int64_t d) const;
 
  private:
-  float* part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const;
-  void give_part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const;
+  static bool needs(const KernelContext& c, Out slot);
 
   Out weights_, biases_;
   int gates_;
   CellLayout layout_;
-  std::shared_ptr<Tensor> x_memory_ = std::make_shared<Tensor>(), state_memory_ = std::make_shared<Tensor>(),
-                          bias_memory_ = std::make_shared<Tensor>();
+  typename On::Blocks blocks_;
 };
+
+extern template class CellWeights<OnHost<float>>;
+extern template class CellWeights<OnDevice<float>>;
+extern template class CellWeightGradients<OnHost<float>>;
+extern template class CellWeightGradients<OnDevice<float>>;
 
 }  // namespace anabranch::sequence

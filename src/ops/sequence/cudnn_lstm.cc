@@ -1,10 +1,5 @@
 // Several layers of LSTM over a dense batch, with weights in the order of cuDNN, from which Fluid takes its name.
-#include <algorithm>
-#include <limits>
-
 #include "ops/declare/attr_checks.h"
-#include "ops/kernels/outputs.h"
-#include "ops/kernels/philox.h"
 #include "ops/kernels/work.h"
 #include "ops/sequence/stacked_lstm.h"
 
@@ -35,105 +30,6 @@ void infer(InferContext& c) {
   const bool known = x[0] != kUnknown && x[1] != kUnknown;
   c.set_out("Reserve", Shape{known ? lstm.reserve_count() : kUnknown}, dtype);
 }
-
-template <class T> class Forward {
- public:
-  explicit Forward(const KernelArgs& op)
-      : op_(op.op()),
-        key_(op.random()),
-        x_(op.in("Input")),
-        h0_(op.in("InitH")),
-        c0_(op.in("InitC")),
-        weights_(op.in("W")),
-        out_(op.out("Out")),
-        last_h_(op.out("last_h")),
-        last_c_(op.out("last_c")),
-        reserve_(op.out("Reserve")) {
-    key_.repeats = false;  // differs between steps and replicas, even with a given seed
-  }
-
-  void operator()(KernelContext& c) {
-    const StackedLstm lstm(op_, c[x_].shape());
-    T* reserve = needed<T>(c, reserve_);
-    if (!reserve) reserve = sized<T>(own_reserve_, lstm.reserve_count(), 1);
-    const T* from = c[x_].template data<T>();
-    for (int64_t layer = 0; layer < lstm.layers; ++layer) {
-      if (layer > 0 && lstm.dropped > 0) from = drop(c, lstm, layer, from, reserve);
-      for (int64_t way = 0; way < lstm.ways; ++way) run(c, lstm, layer, way, from, reserve);
-      from = reserve + lstm.given(layer);
-    }
-    std::copy(from, from + lstm.rows() * lstm.width(), c[out_].template mutable_data<T>());
-  }
-
- private:
-  const T* drop(KernelContext& c, const StackedLstm& lstm, int64_t layer, const T* from, T* reserve) const {
-    T *factors = reserve + lstm.factors(layer), *left = reserve + lstm.left(layer);
-    const int64_t n = lstm.rows() * lstm.width();
-    const Philox random(with_step(key_, c));
-    const T kept = lstm.dropped < 1 ? T{1} / (T{1} - static_cast<T>(lstm.dropped)) : T{0};
-    c.parallel_for(n, 8192, [&](int64_t begin, int64_t end) {
-      const int64_t drawn = (layer - 1) * n;
-      random.each_uniform(drawn + begin, drawn + end, [&](int64_t i, float u) {
-        factors[i - drawn] = u >= lstm.dropped ? kept : T{0};
-        left[i - drawn] = factors[i - drawn] * from[i - drawn];
-      });
-    });
-    return left;
-  }
-
-  void run(KernelContext& c, const StackedLstm& lstm, int64_t layer, int64_t way, const T* from, T* reserve) const {
-    const int64_t d = lstm.hidden, wide = kGates * d, n = lstm.batch, of_state = (layer * lstm.ways + way) * n * d;
-    T *gates = reserve + lstm.gates(layer, way), *cells = reserve + lstm.cells(layer, way);
-    T* given = reserve + lstm.given(layer) + way * d;
-    const T* w = c[weights_].template data<T>();
-    by_input_->run(c, {.m = lstm.rows(), .n = wide, .k = lstm.input_of(layer), .trans_b = true}, from,
-                   w + lstm.weights(layer, way), gates);
-    const T *bias = w + lstm.biases(layer, way), *before = c[h0_].template data<T>() + of_state;
-    const T* cell = c[c0_].template data<T>() + of_state;
-    int64_t stride = d;  // from row to row of the previous state
-    T* part = sized<T>(part_, n, wide);
-    for (int64_t step = 0; step < lstm.steps; ++step) {
-      const int64_t at = lstm.row(way, step);
-      by_state_->run(c, {.m = n, .n = wide, .k = d, .trans_b = true, .ld_a = stride}, before,
-                     w + lstm.state_weights(layer, way), part);
-      each_row(c, n, wide, [&](int64_t k) {
-        T* g = gates + (at + k) * wide;
-        add_to(part + k * wide, wide, g);
-        add_to(bias, wide, g);
-        add_to(bias + wide, wide, g);
-        cell_row(d, cell + k * d, g, cells + (at + k) * d, given + (at + k) * lstm.width());
-      });
-      before = given + at * lstm.width();
-      stride = lstm.width();
-      cell = cells + at * d;
-    }
-    keep_last(c, last_h_, before, stride, of_state, n, d);
-    keep_last(c, last_c_, cell, d, of_state, n, d);
-  }
-
-  static void cell_row(int64_t d, const T* before, T* g, T* cell, T* state) {
-    activate(Act::kSigmoid, g, 2 * d);
-    activate(Act::kTanh, g + 2 * d, d);
-    activate(Act::kSigmoid, g + 3 * d, d);
-    for (int64_t j = 0; j < d; ++j) cell[j] = g[d + j] * before[j] + g[j] * g[2 * d + j];
-    std::copy(cell, cell + d, state);
-    activate(Act::kTanh, state, d);
-    for (int64_t j = 0; j < d; ++j) state[j] *= g[3 * d + j];
-  }
-
-  static void keep_last(KernelContext& c, Out slot, const T* rows, int64_t stride, int64_t at, int64_t n, int64_t d) {
-    if (!c.needs(slot)) return;
-    T* to = c[slot].template mutable_data<T>() + at;
-    for (int64_t k = 0; k < n; ++k) std::copy(rows + k * stride, rows + k * stride + d, to + k * d);
-  }
-
-  ir::Op op_;
-  RandomKey key_;
-  In x_, h0_, c0_, weights_;
-  Out out_, last_h_, last_c_, reserve_;
-  std::shared_ptr<Tensor> own_reserve_ = std::make_shared<Tensor>(), part_ = std::make_shared<Tensor>();
-  std::shared_ptr<Gemm<T>> by_input_ = std::make_shared<Gemm<T>>(), by_state_ = std::make_shared<Gemm<T>>();
-};
 
 AB_OP(cudnn_lstm)
     .doc(
@@ -166,12 +62,7 @@ AB_OP(cudnn_lstm)
     .grad_reads({"Input", "InitH", "InitC", "W"}, {"Reserve"})
     .grad_from({"Out", "last_h", "last_c"})
     .grad_to({"Input", "InitH", "InitC", "W"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return Forward<typename decltype(tag)::type>(op);
-    })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_stacked_lstm<typename decltype(tag)::type>(op);
-    });
+    .with(stacked_lstm_forward);
 
 AB_GRAD(cudnn_lstm)
     .doc("Gradients of cudnn_lstm with respect to Input, InitH, InitC and W.")
@@ -199,12 +90,7 @@ AB_GRAD(cudnn_lstm)
       if (x.known()) check_numel(c, "Reserve", lstm.reserve_count());
       for (const char* slot : {"Input", "InitH", "InitC", "W"}) grad_as(c, std::string(slot) + "@GRAD", slot);
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return stacked_lstm_backward<typename decltype(tag)::type>(op);
-    })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_stacked_lstm_backward<typename decltype(tag)::type>(op);
-    });
+    .with(stacked_lstm_backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::cudnn_lstm_op

@@ -1,6 +1,6 @@
 // Gated recurrent units with the product that computes their input.
 #include "ops/sequence/fusion.h"
-#include "ops/sequence/gru_step.h"
+#include "ops/sequence/gru_run.h"
 
 namespace anabranch::sequence::fusion_gru_op {
 namespace {
@@ -25,8 +25,9 @@ void infer(InferContext& c) {
   c.share_lod("Hidden", "X");
 }
 
-template <class T> class Fused {
+template <class On> class Fused {
  public:
+  using T = typename On::Number;
   explicit Fused(const KernelArgs& op)
       : x_(op.in("X")),
         h0_(op.in("H0")),
@@ -35,41 +36,33 @@ template <class T> class Fused {
         bias_(op.in("Bias")),
         hidden_(op.out("Hidden")),
         reverse_(op.attr<bool>("is_reverse")),
-        step_({act_named(op.attr<std::string>("gate_activation")), act_named(op.attr<std::string>("activation")),
-               op.attr<bool>("origin_mode")}) {}
+        gru_(gru_options(op.op())) {}
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
+    typename On::Room room(c, memory_);
     const int64_t rows = c[x_].rows(), d = c[by_h_].rows(), wide = 3 * d;
     steps_.cut(offsets(c[x_]), reverse_);
-    T *products = sized<T>(products_, rows, wide), *gates = sized<T>(gates_, rows, wide);
-    gemm_->run(c, {.m = rows, .n = wide, .k = c[x_].shape()[1]}, c[x_].template data<T>(), c[by_x_].template data<T>(),
-               products);
-    if (bias_) {
-      const T* bias = c[bias_].template data<T>();
-      each_row(c, rows, wide, [&](int64_t r) { add_to(bias, wide, products + r * wide); });
-    }
-    steps_.gather(c, products, wide, gates);
-    const T* before = steps_.template first<T>(c, h0_, d, first_);
-    T *states = sized<T>(states_, rows, d), *reset = sized<T>(reset_, rows, d);
-    for (int64_t t = 0; t < steps_.count(); ++t) {
-      const int64_t at = steps_.begin(t);
-      step_.forward(c, steps_.rows(t), d, c[by_h_].template data<T>(), before, gates + at * wide, reset + at * d,
-                    states + at * d);
-      before = states + at * d;
-    }
-    steps_.scatter(c, states, d, c[hidden_].template mutable_data<T>());
+    const Slab<T> products = room.rows(rows, wide), gates = room.rows(rows, wide), states = room.rows(rows, d);
+    product_.run(c, {.m = rows, .n = wide, .k = c[x_].shape()[1]}, slab<T>(c, x_), slab<T>(c, by_x_), products, false);
+    steps_.gather(c, products, wide, gates, slab<T>(c, bias_));
+    gru_.forward(c, d, GruWeights<T>::apart(slab<T>(c, by_h_), d),
+                 {.order = steps_.order(),
+                  .gates = gates,
+                  .left = room.rows(rows, d),
+                  .states = states,
+                  .first = first_rows<On>(c, steps_, h0_, d, room)});
+    steps_.scatter(c, states, d, slab<T>(c[hidden_]));
   }
 
  private:
   In x_, h0_, by_x_, by_h_, bias_;
   Out hidden_;
   bool reverse_;
-  GruStep<T> step_;
-  Steps steps_;
-  std::shared_ptr<Tensor> products_ = std::make_shared<Tensor>(), gates_ = std::make_shared<Tensor>(),
-                          states_ = std::make_shared<Tensor>(), reset_ = std::make_shared<Tensor>(),
-                          first_ = std::make_shared<Tensor>();
-  std::shared_ptr<Gemm<T>> gemm_ = std::make_shared<Gemm<T>>();
+  GruRun<On> gru_;
+  typename On::Rows steps_;
+  typename On::Product product_;
+  typename On::Memory memory_;
 };
 
 void declare() {
@@ -83,16 +76,14 @@ void declare() {
                    .in_optional("Bias", "[1, 3 D]");
   names_only(def, {"ReorderedH0", "XX", "BatchedInput", "BatchedOut"});
   def.out("Hidden", "[rows, D], with the LoD of X");
-  act_attr(def, "activation", "tanh", "activation of the candidate");
-  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
-  def.attr<bool>("is_reverse", false, "processes each sequence from its last row to its first")
-      .attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate")
+  gru_attrs(def)
+      .attr<bool>("is_reverse", false, "processes each sequence from its last row to its first")
       .ignores("use_seq", true)
       .dtype_of_input("X")
       .infer(infer)
       .no_grad(kForInference)
       .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) -> Kernel { return Fused<typename decltype(tag)::type>(op); });
+          [](auto tag, const KernelArgs& op) -> Kernel { return Fused<OnHost<typename decltype(tag)::type>>(op); });
 }
 
 AB_OPS(declare);

@@ -1,9 +1,7 @@
 // LSTM with the op that computes its input: a product, or a lookup in a table of products.
-#include <algorithm>
-
 #include "ops/kernels/ids.h"
 #include "ops/sequence/fusion.h"
-#include "ops/sequence/lstm_step.h"
+#include "ops/sequence/lstm.h"
 
 namespace anabranch::sequence::fusion_lstm_op {
 namespace {
@@ -47,6 +45,7 @@ void infer(InferContext& c) {
 
 template <class T> class Fused {
  public:
+  using On = OnHost<T>;
   explicit Fused(const KernelArgs& op)
       : with_(op.op()),
         ids_(looks_up(op.op().type)),
@@ -57,47 +56,43 @@ template <class T> class Fused {
         by_h_(op.in("WeightH")),
         bias_(op.in("Bias")),
         hidden_(op.out("Hidden")),
-        cell_(op.out("Cell")) {}
+        cell_(op.out("Cell")),
+        lstm_(with_.rule()) {}
 
   void operator()(KernelContext& c) {
+    typename On::Memory memory;
+    typename On::Room room(c, memory);
     const int64_t rows = c[x_].rows(), d = c[by_h_].rows(), wide = 4 * d;
     steps_.cut(offsets(c[x_]), with_.reverse);
-    T* gates = sized<T>(gates_, rows, wide);
-    steps_.gather(c, input(c, rows, wide), wide, gates);
-    T *hidden = sized<T>(states_, rows, d), *cells = sized<T>(cells_, rows, d),
-      *part = sized<T>(part_, steps_.widest(), wide);
-    const T *state = steps_.template first<T>(c, h0_, d, first_state_),
-            *cell = steps_.template first<T>(c, c0_, d, first_cell_);
-    const Peepholes<T> peep(c[bias_].template data<T>(), d, with_.peepholes);
-    for (int64_t t = 0; t < steps_.count(); ++t) {
-      const int64_t n = steps_.rows(t), at = steps_.begin(t);
-      if (state) by_state_->run(c, {.m = n, .n = wide, .k = d}, state, c[by_h_].template data<T>(), part);
-      each_row(c, n, wide, [&](int64_t k) {
-        T* g = gates + (at + k) * wide;
-        if (state) add_to(part + k * wide, wide, g);
-        lstm_row(with_, peep, d, cell ? cell + k * d : nullptr, g, cells + (at + k) * d, hidden + (at + k) * d);
-      });
-      state = hidden + at * d;
-      cell = cells + at * d;
-    }
-    steps_.scatter(c, hidden, d, c[hidden_].template mutable_data<T>());
-    steps_.scatter(c, cells, d, c[cell_].template mutable_data<T>());
+    const Slab<T> gates = room.rows(rows, wide), hidden = room.rows(rows, d), cells = room.rows(rows, d);
+    // The rows of a table include their bias.
+    const Slab<const T> bias = slab<T>(c, bias_);
+    steps_.gather(c, input(c, room, rows, wide), wide, gates, ids_ ? Slab<const T>{} : bias.part(0, wide));
+    lstm_.forward(
+        c, d, {.state = slab<T>(c, by_h_), .peepholes = with_.peepholes ? bias.from(wide) : Slab<const T>{}, .p = d},
+        {.order = steps_.order(),
+         .gates = gates,
+         .cells = cells,
+         .hiddens = hidden,
+         .carried = hidden,
+         .first_hidden = first_rows<On>(c, steps_, h0_, d, room),
+         .first_cell = first_rows<On>(c, steps_, c0_, d, room)});
+    steps_.scatter(c, hidden, d, slab<T>(c[hidden_]));
+    steps_.scatter(c, cells, d, slab<T>(c[cell_]));
   }
 
  private:
-  // [rows, 4 d]: x in the order of the sequences. The rows of a table include their bias.
-  const T* input(KernelContext& c, int64_t rows, int64_t wide) {
-    T* to = sized<T>(products_, rows, wide);
-    const T* w = c[by_x_].template data<T>();
+  // [rows, 4 d]: x in the order of the sequences.
+  Slab<const T> input(KernelContext& c, typename On::Room& room, int64_t rows, int64_t wide) {
+    const Slab<T> to = room.rows(rows, wide);
+    const Slab<const T> w = slab<T>(c, by_x_);
     if (ids_) {
       const int64_t* ids = as_int64(c[x_], &id_scratch_);
       check_ids("Ids", ids, rows, c[by_x_].rows());
-      each_row(c, rows, wide, [&](int64_t r) { std::copy(w + ids[r] * wide, w + (ids[r] + 1) * wide, to + r * wide); });
-      return to;
+      each_row(c, rows, wide, [&](int64_t r) { std::copy_n(w.at + ids[r] * wide, wide, to.at + r * wide); });
+    } else {
+      by_input_.run(c, {.m = rows, .n = wide, .k = c[x_].shape()[1]}, slab<T>(c, x_), w, to, false);
     }
-    by_input_->run(c, {.m = rows, .n = wide, .k = c[x_].shape()[1]}, c[x_].template data<T>(), w, to);
-    const T* bias = c[bias_].template data<T>();
-    each_row(c, rows, wide, [&](int64_t r) { add_to(bias, wide, to + r * wide); });
     return to;
   }
 
@@ -105,13 +100,10 @@ template <class T> class Fused {
   bool ids_;
   In x_, h0_, c0_, by_x_, by_h_, bias_;
   Out hidden_, cell_;
-  Steps steps_;
+  typename On::Rows steps_;
+  LstmRun<On> lstm_;
   Tensor id_scratch_;
-  std::shared_ptr<Tensor> products_ = std::make_shared<Tensor>(), gates_ = std::make_shared<Tensor>(),
-                          states_ = std::make_shared<Tensor>(), cells_ = std::make_shared<Tensor>(),
-                          part_ = std::make_shared<Tensor>(), first_state_ = std::make_shared<Tensor>(),
-                          first_cell_ = std::make_shared<Tensor>();
-  std::shared_ptr<Gemm<T>> by_input_ = std::make_shared<Gemm<T>>(), by_state_ = std::make_shared<Gemm<T>>();
+  typename On::Product by_input_;
 };
 
 void declare_fused(const char* type) {

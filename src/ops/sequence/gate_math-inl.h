@@ -10,7 +10,6 @@
 
 #include "hwy/highway.h"
 #include "ops/kernels/simd_math-inl.h"
-#include "ops/sequence/acts.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::sequence::loops {
@@ -45,30 +44,6 @@ struct Part {
 #endif
   }
 };
-
-HWY_INLINE V active(Act act, V x) {
-  const D d;
-  switch (act) {
-    case Act::kSigmoid: return simd::HWY_NAMESPACE::sigmoid_of(d, x);
-    case Act::kTanh: return simd::HWY_NAMESPACE::tanh_of(d, x);
-    case Act::kRelu: return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
-    case Act::kIdentity: return x;
-  }
-  return x;
-}
-
-// g f'(x), where y = f(x).
-HWY_INLINE V slope(Act act, V y, V g) {
-  const D d;
-  const V one = hn::Set(d, 1.0f);
-  switch (act) {
-    case Act::kSigmoid: return hn::Mul(g, hn::Mul(y, hn::Sub(one, y)));
-    case Act::kTanh: return hn::Mul(g, hn::Sub(one, hn::Mul(y, y)));
-    case Act::kRelu: return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), g);
-    case Act::kIdentity: return g;
-  }
-  return g;
-}
 
 HWY_INLINE V times(V a, V b) { return hn::Mul(a, b); }
 

@@ -1,124 +1,80 @@
 #include "ops/sequence/gru_panels.h"
 
 namespace anabranch::sequence {
-namespace {
 
-using loops::kPanel, loops::kTileRows, loops::kUnits;
+using loops::run_units, loops::kPanel;
 
-}  // namespace
-
-void GruPanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
-  const int64_t d = w.d;
-  if (steps.count() > 1 || f.first) {
-    of_gates_.pack(c, w.gates, d, d, w.ld_gates, {0, d});
-    of_candidate_.pack(c, w.candidate, d, d, w.ld_candidate, {0});
+void GruPanels::forward(const KernelContext& c, const device::GruRule& rule, const GruWeights<float>& w,
+                        const GruRows<float>& r) {
+  const int64_t d = rule.units;
+  if (r.order.count() > 1 || r.first) {
+    of_gates_.pack(c, w.gates.at, d, d, w.row_gates, {0, d});
+    of_candidate_.pack(c, w.candidate.at, d, d, w.row_candidate, {0});
   }
-  each_band(c, steps, 3 * d * d,
-            [&](const KernelContext& with, const Band& band) { forward(with, steps, band, w, f); });
+  each_band(c, r.order, 3 * d * d, [&](const KernelContext& with, const Band& band) { forward(with, band, rule, r); });
 }
 
-void GruPanels::forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
-                        const Forward& f) const {
-  const int64_t d = w.d;
-  const float* before = f.first ? f.first + band.first * d : nullptr;
-  for (int64_t t = 0; t < steps.count(); ++t) {
-    const int64_t at = band.begin(steps, t), rows = band.rows(steps, t);
+void GruPanels::forward(const KernelContext& c, const Band& band, const device::GruRule& rule,
+                        const GruRows<float>& r) const {
+  const int64_t d = rule.units;
+  const float* before = r.first ? r.first.at + band.first * d : nullptr;
+  for (int64_t t = 0; t < r.order.count(); ++t) {
+    const int64_t at = band.begin(r.order, t), rows = band.rows(r.order, t), own = at * d;
     if (rows == 0) return;
-    float *gates = f.gates + at * 3 * d, *left = f.left + at * d, *states = f.states + at * d;
-    each_tile(c, d, kUnits, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-      float tile[kTileRows * kPanel];
-      if (before) of_gates_.product(before + r * d, d, m, unit / kUnits, tile);
-      for (int64_t i = 0; i < m; ++i) {
-        float* g = gates + (r + i) * 3 * d + unit;
-        const int64_t own = (r + i) * d + unit;
-        loops::gru_gates(w.rule, n,
-                         {.update_tile = before ? tile + i * kPanel : nullptr,
-                          .reset_tile = before ? tile + i * kPanel + kUnits : nullptr,
-                          .before = before ? before + own : nullptr,
-                          .update = g,
-                          .reset = g + d,
-                          .left = left + own});
-      }
+    const GruGates::Row<float> row{r.gates.at + 3 * own, before, r.left.at + own, r.states.at + own};
+    const StepProduct gates{of_gates_, before, d, rows, loops::kUnits};
+    each_units(c, gates, d, rows, d * kPanel, [&](int64_t i, int64_t unit, int64_t n, const float* tile) {
+      run_units<GruGates>(rule, row, UnitPlace(i, unit, d, 3, d), n, tile);
     });
-    each_tile(c, d, kPanel, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-      float tile[kTileRows * kPanel];
-      if (before) of_candidate_.product(left + r * d, d, m, unit / kPanel, tile);
-      for (int64_t i = 0; i < m; ++i) {
-        float* g = gates + (r + i) * 3 * d + unit;
-        const int64_t own = (r + i) * d + unit;
-        loops::gru_state(w.rule, n,
-                         {.tile = before ? tile + i * kPanel : nullptr,
-                          .update = g,
-                          .before = before ? before + own : nullptr,
-                          .candidate = g + 2 * d,
-                          .state = states + own});
-        if (f.mask) f.mask.keep(at + r + i, states + own, before + own, n, f.kept + at * d + own);
-      }
+    const StepProduct candidate{of_candidate_, before ? row.left : nullptr, d, rows};
+    each_units(c, candidate, d, rows, d * kPanel, [&](int64_t i, int64_t unit, int64_t n, const float* tile) {
+      const UnitPlace of(i, unit, d, 3, d);
+      run_units<GruState>(rule, row, of, n, tile);
+      if (!r.mask) return;
+      run_units<KeepRows>({d}, {r.mask.at + at, row.state, before, nullptr, r.kept.at + own, nullptr}, of, n, nullptr);
     });
-    before = f.mask ? f.kept + at * d : states;
+    before = (r.mask ? r.kept : r.states).at + own;
   }
 }
 
-void GruPanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b) {
-  const int64_t d = w.d;
-  of_gates_.pack_turned(c, w.gates, 2 * d, d, w.ld_gates);
-  of_candidate_.pack_turned(c, w.candidate, d, d, w.ld_candidate);
-  each_band(c, steps, 3 * d * d, [&](const KernelContext& with, const Band& band) {
-    for (int64_t t = steps.count() - 1; t >= 0; --t) {
-      const BandStep at(steps, band, t);
-      state_back(with, w, b, at);
-      reset_back(with, w, b, at);
-    }
+void GruPanels::backward(const KernelContext& c, const device::GruRule& rule, const GruWeights<float>& w,
+                         const GruGradients<float>& g) {
+  const int64_t d = rule.units;
+  of_gates_.pack_turned(c, w.gates.at, 2 * d, d, w.row_gates);
+  of_candidate_.pack_turned(c, w.candidate.at, d, d, w.row_candidate);
+  each_band(c, g.order, 3 * d * d, [&](const KernelContext& with, const Band& band) {
+    for (int64_t t = g.order.count() - 1; t >= 0; --t) step_back(with, rule, g, BandStep(g.order, band, t));
   });
-  if (b.first) of_gates_.add_product(c, b.dgates, 3 * d, steps.widest(), d, b.dfirst);  // through the gates of step 0
+  if (g.has_first) of_gates_.add_product(c, g.dgates.at, 3 * d, g.order.widest(), d, g.dfirst.at);
 }
 
-// Combines the gradients through the gates of the next step with those of this step.
-void GruPanels::state_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
-  const int64_t d = w.d, at = place.at;
-  const float* before = b.before(place.t, place.past, place.first_row, d);
-  float* dbefore = b.dbefore(place.t, place.past, place.first_row, d);
-  each_tile(c, d, kPanel, place.rows, 2 * d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-    float tile[kTileRows * kPanel], dstate[kPanel];
-    const int64_t with = std::clamp<int64_t>(place.rows_after - r, 0, m);
-    if (with > 0) of_gates_.product(b.dgates + (place.after + r) * 3 * d, 3 * d, with, unit / kPanel, tile);
-    for (int64_t i = 0; i < m; ++i) {
-      const int64_t gates = (at + r + i) * 3 * d + unit, of_before = (r + i) * d + unit, own = (at + r + i) * d + unit;
-      loops::GruStateBack row{.tile = i < with ? tile + i * kPanel : nullptr,
-                              .dstate = b.dstates + own,
-                              .update = b.gates + gates,
-                              .candidate = b.gates + gates + 2 * d,
-                              .before = before ? before + of_before : nullptr,
-                              .dupdate = b.dgates + gates,
-                              .dcandidate = b.dgates + gates + 2 * d,
-                              .dbefore = dbefore + of_before};
-      if (b.mask) {
-        b.mask.back(at + r + i, b.dkept + own, row.tile, row.dstate, n, dstate, row.dbefore);
-        row.tile = nullptr;
-        row.dstate = dstate;
-      }
-      loops::gru_state_back(w.rule, n, row);
+// Combines the gradients through the gates of the next step with those of this step; then through the reset gates.
+void GruPanels::step_back(const KernelContext& c, const device::GruRule& rule, const GruGradients<float>& g,
+                          const BandStep& place) const {
+  const int64_t d = rule.units, at = place.at, t = place.t, rows = place.rows, own = at * d;
+  if (rows == 0) return;
+  const bool preceded = t > 0 || g.has_first;
+  float* dbefore = t > 0 ? (g.mask ? g.dkept : g.dstates).at + place.past * d : g.dfirst.at;
+  if (t == 0 && dbefore) dbefore += place.first_row * d;
+  float* dkept = g.mask ? g.dkept.at + own : nullptr;
+  const GruStateGrad::Row<float> row{g.gates.at + 3 * own,
+                                     preceded ? g.before.at + own : nullptr,
+                                     dkept ? dkept : g.dstates.at + own,
+                                     nullptr,
+                                     g.dgates.at + 3 * own,
+                                     dbefore};
+  const StepProduct gates{of_gates_, g.dgates.at + place.after * 3 * d, 3 * d, place.rows_after};
+  each_units(c, gates, d, rows, 2 * d * kPanel, [&](int64_t i, int64_t unit, int64_t n, const float* tile) {
+    const UnitPlace of(i, unit, d, 3, d);
+    if (dkept) {
+      run_units<KeepRowsGrad>({d}, {g.mask.at + at, dkept, nullptr, g.dstates.at + own, dkept, dbefore}, of, n, tile);
     }
+    run_units<GruStateGrad>(rule, row, of, n, dkept ? nullptr : tile);
   });
-}
-
-void GruPanels::reset_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
-  const int64_t d = w.d, at = place.at;
-  const float* before = b.before(place.t, place.past, place.first_row, d);
-  float* dbefore = b.dbefore(place.t, place.past, place.first_row, d);
-  each_tile(c, d, kPanel, place.rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-    float tile[kTileRows * kPanel];
-    const float* from = b.dgates + (at + r) * 3 * d + 2 * d;
-    if (before) of_candidate_.product(from, 3 * d, m, unit / kPanel, tile);
-    for (int64_t i = 0; i < m; ++i) {
-      const int64_t gates = (at + r + i) * 3 * d + d + unit, of_before = (r + i) * d + unit;
-      loops::gru_reset_back(w.rule, n,
-                            {.tile = before ? tile + i * kPanel : nullptr,
-                             .reset = b.gates + gates,
-                             .before = before ? before + of_before : nullptr,
-                             .dreset = b.dgates + gates,
-                             .dbefore = dbefore + of_before});
-    }
+  if (!preceded) return;
+  const StepProduct candidate{of_candidate_, row.dgates + 2 * d, 3 * d, rows};
+  each_units(c, candidate, d, rows, d * kPanel, [&](int64_t i, int64_t unit, int64_t n, const float* tile) {
+    run_units<GruResetGrad>(rule, row, UnitPlace(i, unit, d, 3, d), n, tile);
   });
 }
 

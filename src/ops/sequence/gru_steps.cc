@@ -1,33 +1,16 @@
 // Gated recurrent units over a dense batch [steps, batch, width], or over sequences, in one op. Passes make it from a
 // block that runs for each step: one product computes x for all steps, and so do the gradients of x and of the weights.
-#include <algorithm>
-
-#include "ops/declare/attr_checks.h"
 #include "ops/sequence/cell_steps.h"
-#include "ops/sequence/gru_panels.h"
-#include "ops/sequence/steps_on_device.h"
+#include "ops/sequence/gru_run.h"
 
 namespace anabranch::sequence::gru_steps_op {
 namespace {
 
 constexpr int kGates = 3;
 
-GruPanels::Weights weights_of(const KernelArgs& op) {
-  const loops::GruRule rule{act_named(op.attr<std::string>("gate_activation")),
-                            act_named(op.attr<std::string>("activation")), op.attr<bool>("origin_mode")};
-  return {nullptr, 0, nullptr, 0, 0, rule};
-}
-
-GruPanels::Weights placed(GruPanels::Weights weights, const float* state, int64_t d) {
-  weights.gates = state;
-  weights.candidate = state + 2 * d;
-  weights.ld_gates = weights.ld_candidate = kGates * d;
-  weights.d = d;
-  return weights;
-}
-
-class Forward {
+template <class On> class Forward {
  public:
+  using T = typename On::Number;
   explicit Forward(const KernelArgs& op)
       : x_(op.in("X")),
         mask_(op.in("Mask")),
@@ -36,37 +19,40 @@ class Forward {
         kept_(op.out("KeptHidden")),
         gates_(op.out("Gates")),
         left_(op.out("Left")),
-        weights_(weights_of(op)),
-        sums_(op, kGates) {}
+        sums_(op, kGates),
+        gru_(gru_options(op.op())) {}
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
     s_.cut(c, x_, h0_);
-    if (s_.rows() == 0 || s_.d() == 0) return;
-    Workspace room;
-    auto *gates = c[gates_].mutable_data<float>(), *all = c[hidden_].mutable_data<float>();
-    float* states = s_.begin(all, s_.d(), room);
-    sums_.run(c, s_, gates);
-    panels_->forward(c, s_.steps(), placed(weights_, sums_.state_weight(), s_.d()),
-                     {.gates = gates,
-                      .first = c[h0_].data<float>(),
-                      .left = c[left_].mutable_data<float>(),
-                      .states = states,
-                      .mask = mask_of(c, mask_),
-                      .kept = mask_ ? c[kept_].mutable_data<float>() : nullptr});
-    s_.finish(c, states, s_.d(), all);
+    const int64_t d = s_.d();
+    if (s_.rows() == 0 || d == 0) return;
+    typename On::Room room(c, memory_);
+    const Slab<T> gates = slab<T>(c[gates_]), states = s_.begin(slab<T>(c[hidden_]), d, room);
+    sums_.run(c, s_, room, gates);
+    gru_.forward(c, d, GruWeights<T>::side_by_side(sums_.state_weight(), d),
+                 {.order = s_.order(),
+                  .gates = gates,
+                  .left = slab<T>(c[left_]),
+                  .states = states,
+                  .first = slab<T>(c, h0_),
+                  .mask = slab<T>(c, mask_),
+                  .kept = slab<T>(c, kept_)});
+    s_.finish(c, states, d, slab<T>(c[hidden_]));
   }
 
  private:
   In x_, mask_, h0_;
   Out hidden_, kept_, gates_, left_;
-  GruPanels::Weights weights_;
-  StepSums sums_;
-  StepRows s_;
-  std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
+  StepSums<On> sums_;
+  StepRows<On> s_;
+  GruRun<On> gru_;
+  typename On::Memory memory_;
 };
 
-class Backward {
+template <class On> class Backward {
  public:
+  using T = typename On::Number;
   explicit Backward(const KernelArgs& op)
       : x_(op.in("X")),
         mask_(op.in("Mask")),
@@ -75,64 +61,45 @@ class Backward {
         kept_(op.in("KeptHidden")),
         gates_(op.in("Gates")),
         left_(op.in("Left")),
+        dhidden_(op.in("Hidden@GRAD")),
+        dkept_(op.in("KeptHidden@GRAD")),
         dh0_(op.out("H0@GRAD")),
-        dhidden_(op, "Hidden@GRAD"),
-        dkept_(op, "KeptHidden@GRAD"),
-        weights_(weights_of(op)),
-        sums_(op, kGates) {}
+        sums_(op, kGates),
+        gru_(gru_options(op.op())) {}
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
     s_.cut(c, x_, h0_);
-    Workspace room;
-    auto* dgates = room.get<float>(s_.rows() * kGates * s_.d());
-    run(c, dgates);
-    sums_.give(c, s_, dgates,
-               [&](float* to) { give_state_weight(c, dgates, room.get<float>(s_.rows() * s_.d()), to); });
+    typename On::Room room(c, memory_);
+    const int64_t d = s_.d(), rows = s_.rows();
+    const Slab<T> dgates = room.rows(rows, kGates * d), before = room.rows(rows, d);
+    s_.steps().gather_previous(c, slab<T>(c, mask_ ? kept_ : hidden_), slab<T>(c, h0_), d, before);
+    const auto w = GruWeights<T>::side_by_side(sums_.state_weight(c, s_, room), d);
+    gru_.backward(c, room, d, w,
+                  {.order = s_.order(),
+                   .gates = slab<T>(c, gates_),
+                   .before = before,
+                   .dstates = s_.own(c, dhidden_, room),
+                   .dgates = dgates,
+                   .dfirst = s_.first_gradient(c, h0_, dh0_, room),
+                   .mask = slab<T>(c, mask_),
+                   .dkept = mask_ ? s_.own(c, dkept_, room) : Slab<T>{}});
+    sums_.give(c, s_, room, dgates,
+               [&](Slab<T> to) { gru_.backward_weight(c, rows, d, before, slab<T>(c, left_), dgates, w, to); });
   }
 
  private:
-  void run(KernelContext& c, float* dgates) {
-    Workspace room;
-    panels_->backward(c, s_.steps(), placed(weights_, sums_.state_weight(c, s_), s_.d()),
-                      {.gates = c[gates_].data<float>(),
-                       .states = s_.ordered(c, c[hidden_].data<float>(), s_.d(), room),
-                       .first = c[h0_].data<float>(),
-                       .dstates = dhidden_.ordered(c, s_, room),
-                       .dgates = dgates,
-                       .dfirst = first_gradient(c, h0_, dh0_, dfirst_rows_),
-                       .mask = mask_of(c, mask_),
-                       .kept = mask_ ? c[kept_].data<float>() : nullptr,
-                       .dkept = mask_ ? dkept_.own(c, s_) : nullptr});
-  }
-
-  // scratch for the state before each row
-  void give_state_weight(KernelContext& c, const float* dgates, float* before, float* to) {
-    const int64_t d = s_.d(), rows = s_.rows(), wide = kGates * d;
-    s_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), before);
-    to_gates_->run(c, {.m = d, .n = 2 * d, .k = rows, .trans_a = true, .ld_b = wide, .ld_c = wide}, before, dgates, to);
-    to_candidate_->run(c, {.m = d, .n = d, .k = rows, .trans_a = true, .ld_b = wide, .ld_c = wide},
-                       c[left_].data<float>(), dgates + 2 * d, to + 2 * d);
-  }
-
-  static std::shared_ptr<Tensor> rows() { return std::make_shared<Tensor>(); }
-
-  In x_, mask_, h0_, hidden_, kept_, gates_, left_;
+  In x_, mask_, h0_, hidden_, kept_, gates_, left_, dhidden_, dkept_;
   Out dh0_;
-  GivenGradient dhidden_, dkept_;
-  GruPanels::Weights weights_;
-  StepSumsBack sums_;
-  StepRows s_;
-  std::shared_ptr<Tensor> dfirst_rows_ = rows();
-  std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
-  std::shared_ptr<Gemm<float>> to_gates_ = std::make_shared<Gemm<float>>(),
-                               to_candidate_ = std::make_shared<Gemm<float>>();
+  StepSumsBack<On> sums_;
+  StepRows<On> s_;
+  GruRun<On> gru_;
+  typename On::Memory memory_;
 };
 
 void slots(OpDef& def) {
   def.in("H0", "[batch, D], h before step 0; for sequences by descending length");
-  act_attr(def, "activation", "tanh", "activation of the candidate");
-  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
-  def.attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
+  gru_attrs(def);
 }
 
 AB_OP(gru_steps)
@@ -160,8 +127,7 @@ AB_OP(gru_steps)
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
     .no_grad("inserted after the gradients")
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
-    .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps(op); });
+    .with(run_float_on_both<Forward>);
 
 AB_GRAD(gru_steps)
     .doc("Gradients of gru_steps; those of X and of the weights are one product over all steps each.")
@@ -182,8 +148,7 @@ AB_GRAD(gru_steps)
       check_shape(c, "Gates", steps_shape(c, kGates));
       infer_step_gradients(c, {"H0"});
     })
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); })
-    .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps_grad(op); });
+    .with(run_float_on_both<Backward>);
 
 }  // namespace
 }  // namespace anabranch::sequence::gru_steps_op

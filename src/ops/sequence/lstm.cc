@@ -130,19 +130,13 @@ void declare_lstm(bool projected) {
   } else {
     def.grad_reads({"H0", "C0", "Weight", "Bias", "Input"}, {"Hidden", "Cell", "BatchGate", "BatchCellPreAct"});
   }
-  def.grad(make_grad).cpu<float, double>(
-      [](auto tag, const KernelArgs& op) { return lstm_forward<typename decltype(tag)::type>(op); });
-  def.device<float, double>(
-      [](auto tag, const KernelArgs& op) { return queued_lstm_forward<typename decltype(tag)::type>(op); });
+  def.grad(make_grad).with(lstm_forward);
   OpDef& back = declare_gradient(def.type().c_str(), __FILE__);
   if (!projected) back.in_optional("Input", "ignored");
   back.in_optional("Cell@GRAD", "like Cell; zeros if not given")
       .dtype_of_input("Weight")
       .infer(infer_backward)
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lstm_backward<typename decltype(tag)::type>(op); })
-      .device<float, double>(
-          [](auto tag, const KernelArgs& op) { return queued_lstm_backward<typename decltype(tag)::type>(op); });
+      .with(lstm_backward);
 }
 
 void declare_both() {

@@ -1,10 +1,7 @@
 // An LSTM over a dense batch [steps, batch, width], or over sequences, in one op. Passes make it from a block that runs
 // for each step: one product computes x for all steps, and so do the gradients of x and of the weights.
-#include <algorithm>
-
 #include "ops/sequence/cell_steps.h"
-#include "ops/sequence/lstm_panels.h"
-#include "ops/sequence/steps_on_device.h"
+#include "ops/sequence/lstm_run.h"
 
 namespace anabranch::sequence::lstm_steps_op {
 namespace {
@@ -12,6 +9,7 @@ namespace {
 constexpr int kGates = 4;
 
 using Order = std::vector<int32_t>;
+using GateOrder = std::array<int, kGates>;  // positions of candidate, input, forget and output
 
 GateOrder order_of(const ir::Op& op) {
   GateOrder order{};
@@ -28,22 +26,16 @@ GateOrder order_of(const ir::Op& op) {
   return order;
 }
 
-Order places_of(const ir::Op& op) {
-  const GateOrder order = order_of(op);
-  return {order.begin(), order.end()};
-}
-
-LstmPanels::Weights weights_of(const float* state, int64_t d, const GateOrder& order) {
-  return {state, d, order, {Act::kSigmoid, Act::kTanh, Act::kTanh, nullptr, nullptr, nullptr, 0.0f}};
-}
+device::LstmRule rule_of(const GateOrder& order) { return lstm_rule(Act::kSigmoid, Act::kTanh, Act::kTanh, order); }
 
 void check(const InferContext& c) {
   check_steps(c, kGates, {"H0", "C0"});
   order_of(c.op());
 }
 
-class Forward {
+template <class On> class Forward {
  public:
+  using T = typename On::Number;
   explicit Forward(const KernelArgs& op)
       : x_(op.in("X")),
         mask_(op.in("Mask")),
@@ -54,43 +46,47 @@ class Forward {
         kept_hidden_(op.out("KeptHidden")),
         kept_cell_(op.out("KeptCell")),
         gates_(op.out("Gates")),
-        order_(order_of(op.op())),
-        sums_(op, kGates) {
-    sums_.add_to_gate(order_[2], op.attr<float>("forget_bias"));
+        sums_(op, kGates),
+        lstm_(rule_of(order_of(op.op()))) {
+    sums_.add_to_gate(order_of(op.op())[2], op.attr<float>("forget_bias"));
   }
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
     s_.cut(c, x_, h0_);
-    if (s_.rows() == 0 || s_.d() == 0) return;
-    Workspace room;
-    auto *gates = c[gates_].mutable_data<float>(), *all_hidden = c[hidden_].mutable_data<float>(),
-         *all_cells = c[cell_].mutable_data<float>();
-    float *hiddens = s_.begin(all_hidden, s_.d(), room), *cells = s_.begin(all_cells, s_.d(), room);
-    sums_.run(c, s_, gates);
-    panels_->forward(c, s_.steps(), weights_of(sums_.state_weight(), s_.d(), order_),
-                     {.gates = gates,
-                      .hidden = c[h0_].data<float>(),
-                      .cell = c[c0_].data<float>(),
-                      .hiddens = hiddens,
-                      .cells = cells,
-                      .mask = mask_of(c, mask_),
-                      .kept_hiddens = mask_ ? c[kept_hidden_].mutable_data<float>() : nullptr,
-                      .kept_cells = mask_ ? c[kept_cell_].mutable_data<float>() : nullptr});
-    s_.finish(c, hiddens, s_.d(), all_hidden);
-    s_.finish(c, cells, s_.d(), all_cells);
+    const int64_t d = s_.d();
+    if (s_.rows() == 0 || d == 0) return;
+    typename On::Room room(c, memory_);
+    const Slab<T> gates = slab<T>(c[gates_]);
+    const Slab<T> hiddens = s_.begin(slab<T>(c[hidden_]), d, room), cells = s_.begin(slab<T>(c[cell_]), d, room);
+    sums_.run(c, s_, room, gates);
+    lstm_.forward(c, d, {.state = sums_.state_weight(), .p = d},
+                  {.order = s_.order(),
+                   .gates = gates,
+                   .cells = cells,
+                   .hiddens = hiddens,
+                   .carried = hiddens,
+                   .first_hidden = slab<T>(c, h0_),
+                   .first_cell = slab<T>(c, c0_),
+                   .mask = slab<T>(c, mask_),
+                   .kept_hiddens = slab<T>(c, kept_hidden_),
+                   .kept_cells = slab<T>(c, kept_cell_)});
+    s_.finish(c, hiddens, d, slab<T>(c[hidden_]));
+    s_.finish(c, cells, d, slab<T>(c[cell_]));
   }
 
  private:
   In x_, mask_, h0_, c0_;
   Out hidden_, cell_, kept_hidden_, kept_cell_, gates_;
-  GateOrder order_;
-  StepSums sums_;
-  StepRows s_;
-  std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
+  StepSums<On> sums_;
+  StepRows<On> s_;
+  LstmRun<On> lstm_;
+  typename On::Memory memory_;
 };
 
-class Backward {
+template <class On> class Backward {
  public:
+  using T = typename On::Number;
   explicit Backward(const KernelArgs& op)
       : x_(op.in("X")),
         mask_(op.in("Mask")),
@@ -101,57 +97,51 @@ class Backward {
         kept_hidden_(op.in("KeptHidden")),
         kept_cell_(op.in("KeptCell")),
         gates_(op.in("Gates")),
+        dhidden_(op.in("Hidden@GRAD")),
+        dcell_(op.in("Cell@GRAD")),
+        dkept_hidden_(op.in("KeptHidden@GRAD")),
+        dkept_cell_(op.in("KeptCell@GRAD")),
         dh0_(op.out("H0@GRAD")),
         dc0_(op.out("C0@GRAD")),
-        dhidden_(op, "Hidden@GRAD"),
-        dcell_(op, "Cell@GRAD"),
-        dkept_hidden_(op, "KeptHidden@GRAD"),
-        dkept_cell_(op, "KeptCell@GRAD"),
-        order_(order_of(op.op())),
-        sums_(op, kGates) {}
+        sums_(op, kGates),
+        lstm_(rule_of(order_of(op.op()))) {}
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
     s_.cut(c, x_, h0_);
-    Workspace room;
-    auto* dgates = room.get<float>(s_.rows() * kGates * s_.d());
-    run(c, dgates);
-    sums_.give(c, s_, dgates, [&](float* to) {
-      auto* before = room.get<float>(s_.rows() * s_.d());
-      s_.previous(c, c[mask_ ? kept_hidden_ : hidden_].data<float>(), c[h0_].data<float>(), before);
-      by_state_->run(c, {.m = s_.d(), .n = kGates * s_.d(), .k = s_.rows(), .trans_a = true}, before, dgates, to);
+    typename On::Room room(c, memory_);
+    const int64_t d = s_.d(), rows = s_.rows();
+    const Slab<T> dgates = room.rows(rows, kGates * d);
+    lstm_.backward(c, room, d, {.state = sums_.state_weight(c, s_, room), .p = d},
+                   {.rows = s_.steps(),
+                    .gates = slab<T>(c, gates_),
+                    .cells = s_.ordered(c, slab<T>(c, cell_), d, room),
+                    .first_cell = slab<T>(c, c0_),
+                    .dresult = s_.given(c, dhidden_, room),
+                    .dcells = dcell_ ? s_.own(c, dcell_, room) : Slab<T>{},
+                    .dgates = dgates,
+                    .dfirst_hidden = c.needs(dh0_) || mask_ ? s_.first_gradient(c, h0_, dh0_, room) : Slab<T>{},
+                    .dfirst_cell = s_.first_gradient(c, c0_, dc0_, room),
+                    .mask = slab<T>(c, mask_),
+                    .kept_cells = slab<T>(c, kept_cell_),
+                    .dkept_hiddens = mask_ ? s_.own(c, dkept_hidden_, room) : Slab<T>{},
+                    .dkept_cells = mask_ ? s_.own(c, dkept_cell_, room) : Slab<T>{}});
+    sums_.give(c, s_, room, dgates, [&](Slab<T> to) {
+      const Slab<T> before = room.rows(rows, d);
+      s_.steps().gather_previous(c, slab<T>(c, mask_ ? kept_hidden_ : hidden_), slab<T>(c, h0_), d, before);
+      by_state_.run(c, {.m = d, .n = kGates * d, .k = rows, .trans_a = true}, before, dgates, to, false);
     });
   }
 
  private:
-  void run(KernelContext& c, float* dgates) {
-    const bool masked = static_cast<bool>(mask_);
-    Workspace room;
-    panels_->backward(c, s_.steps(), weights_of(sums_.state_weight(c, s_), s_.d(), order_),
-                      {.gates = c[gates_].data<float>(),
-                       .cells = s_.ordered(c, c[cell_].data<float>(), s_.d(), room),
-                       .first_cell = c[c0_].data<float>(),
-                       .dhiddens = dhidden_.read(c, s_),
-                       .dcells = dcell_.ordered(c, s_, room),
-                       .dgates = dgates,
-                       .dfirst_cell = first_gradient(c, c0_, dc0_, dc0_rows_),
-                       .dfirst_hidden = masked || c.needs(dh0_) ? first_gradient(c, h0_, dh0_, dh0_rows_) : nullptr,
-                       .mask = mask_of(c, mask_),
-                       .kept_cells = masked ? c[kept_cell_].data<float>() : nullptr,
-                       .dkept_hiddens = masked ? dkept_hidden_.own(c, s_) : nullptr,
-                       .dkept_cells = masked ? dkept_cell_.own(c, s_) : nullptr});
-  }
-
-  static std::shared_ptr<Tensor> rows() { return std::make_shared<Tensor>(); }
-
   In x_, mask_, h0_, c0_, hidden_, cell_, kept_hidden_, kept_cell_, gates_;
+  In dhidden_, dcell_, dkept_hidden_, dkept_cell_;
   Out dh0_, dc0_;
-  GivenGradient dhidden_, dcell_, dkept_hidden_, dkept_cell_;
-  GateOrder order_;
-  StepSumsBack sums_;
-  StepRows s_;
-  std::shared_ptr<Tensor> dh0_rows_ = rows(), dc0_rows_ = rows();
-  std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
-  std::shared_ptr<Gemm<float>> by_state_ = std::make_shared<Gemm<float>>();
+  StepSumsBack<On> sums_;
+  StepRows<On> s_;
+  LstmRun<On> lstm_;
+  typename On::Product by_state_;
+  typename On::Memory memory_;
 };
 
 void slots(OpDef& def) {
@@ -184,8 +174,7 @@ AB_OP(lstm_steps)
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
     .no_grad("inserted after the gradients")
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
-    .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps(op, places_of(op.op())); });
+    .with(run_float_on_both<Forward>);
 
 AB_GRAD(lstm_steps)
     .doc("Gradients of lstm_steps; those of X and of the weights are one product over all steps each.")
@@ -212,8 +201,7 @@ AB_GRAD(lstm_steps)
       check_shape(c, "Gates", steps_shape(c, kGates));
       infer_step_gradients(c, {"H0", "C0"});
     })
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); })
-    .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps_grad(op, places_of(op.op())); });
+    .with(run_float_on_both<Backward>);
 
 }  // namespace
 }  // namespace anabranch::sequence::lstm_steps_op

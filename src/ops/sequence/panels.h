@@ -4,8 +4,8 @@
 #include <initializer_list>
 #include <memory>
 
+#include "ops/sequence/cell_loops.h"
 #include "ops/sequence/recurrent.h"
-#include "ops/sequence/step_loops.h"
 
 namespace anabranch::sequence {
 
@@ -137,5 +137,28 @@ class Panels {
   float* panels_ = nullptr;
   int64_t k_ = 0;
 };
+
+// What a step multiplies by packed weights: the first rows, `count` of them, of a matrix with rows ld apart; null: no
+// product. A tile of `width` units has one or more panels.
+struct StepProduct {
+  const Panels& panels;
+  const float* from;
+  int64_t ld, count, width = loops::kPanel, panels_of_tile = 1;
+};
+
+// Calls fn(row, unit, units, tile) for blocks of units of all rows of a step; tile: the product for that row, or null.
+template <class Fn>
+void each_units(const KernelContext& c, const StepProduct& by, int64_t d, int64_t rows, int64_t work, Fn&& fn) {
+  const int64_t wide = by.panels_of_tile * loops::kPanel;
+  each_tile(c, d, by.width, rows, work, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
+    float tile[loops::kTileRows * loops::kTileWidth];
+    const int64_t with = by.from ? std::clamp<int64_t>(by.count - r, 0, m) : 0;
+    for (int64_t p = 0; with > 0 && p < by.panels_of_tile; ++p) {
+      by.panels.product(by.from + r * by.ld, by.ld, with, unit / by.width * by.panels_of_tile + p,
+                        tile + p * loops::kPanel, wide);
+    }
+    for (int64_t i = 0; i < m; ++i) fn(r + i, unit, n, i < with ? tile + i * wide : nullptr);
+  });
+}
 
 }  // namespace anabranch::sequence

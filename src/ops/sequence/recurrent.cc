@@ -53,6 +53,17 @@ OpDef& act_attr(OpDef& def, const char* name, const char* preset, const char* wh
   return def.attr<std::string>(name, preset, what, [](const std::string& v) { act_named(v); });
 }
 
+OpDef& gru_attrs(OpDef& def) {
+  act_attr(def, "activation", "tanh", "activation of the candidate");
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  return def.attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
+}
+
+GruOptions gru_options(const ir::Op& op) {
+  return {act_named(op.attr<std::string>("gate_activation")), act_named(op.attr<std::string>("activation")),
+          op.attr<bool>("origin_mode")};
+}
+
 void Steps::cut(const Offsets& o, bool reverse) {
   const auto length = [&](int64_t s) { return o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)]; };
   sequences_.clear();

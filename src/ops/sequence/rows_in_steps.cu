@@ -1,5 +1,5 @@
-// Rows of recurrences on devices, to the order of steps and back: "gather_rows", "scatter_rows", "keep_rows" and
-// "keep_rows_grad"; slices of weights, "move_block" and "sum_block"; sums over all rows, "column_sums".
+// Rows of recurrences on devices, to the order of steps and back: "gather_rows" and "scatter_rows"; slices of weights,
+// "move_block" and "sum_block"; sums over all rows, "column_sums".
 #include "ops/device/args_recurrent.h"
 #include "ops/device/fold_rows.h"
 #include "ops/device/kernels.h"
@@ -45,41 +45,6 @@ struct ScatterRows {
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
     return each(launch, a.rows * a.width, Body<T>{a.x.get<T>(), a.places.get<int64_t>(), a.y.get<T>(), a.width});
-  }
-};
-
-struct KeepRows {
-  using Args = KeepRowsArgs;
-  template <class T> struct Body {
-    const T *shares, *fresh, *before;
-    T* kept;
-    int64_t width;
-    AB_HD void operator()(int64_t i) const {
-      const T share = shares[i / width];
-      kept[i] = share * fresh[i] + (1 - share) * before[i];
-    }
-  };
-  template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.rows * a.width,
-                Body<T>{a.shares.get<T>(), a.x.get<T>(), a.before.get<T>(), a.y.get<T>(), a.width});
-  }
-};
-
-struct KeepRowsGrad {
-  using Args = KeepRowsArgs;
-  template <class T> struct Body {
-    const T *shares, *dkept;
-    T *dfresh, *dbefore;
-    int64_t width;
-    AB_HD void operator()(int64_t i) const {
-      const T share = shares[i / width];
-      dfresh[i] += share * dkept[i];
-      dbefore[i] += (1 - share) * dkept[i];
-    }
-  };
-  template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.rows * a.width,
-                Body<T>{a.shares.get<T>(), a.x.get<T>(), a.y.get<T>(), a.dbefore.get<T>(), a.width});
   }
 };
 
@@ -151,8 +116,6 @@ struct ColumnSums {
 
 AB_KERNEL("gather_rows", GatherRows, float, double);
 AB_KERNEL("scatter_rows", ScatterRows, float, double);
-AB_KERNEL("keep_rows", KeepRows, float, double);
-AB_KERNEL("keep_rows_grad", KeepRowsGrad, float, double);
 AB_KERNEL("move_block", MoveBlock, float, double);
 AB_KERNEL("sum_block", SumBlock, float, double);
 AB_KERNEL("column_sums", ColumnSums, float, double);

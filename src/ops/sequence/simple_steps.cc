@@ -2,8 +2,7 @@
 // in one op. Passes make it from a block that runs for each step: one product computes x for all steps, and so do the
 // gradients of x and of the weights.
 #include "ops/sequence/cell_steps.h"
-#include "ops/sequence/simple_panels.h"
-#include "ops/sequence/steps_on_device.h"
+#include "ops/sequence/simple_run.h"
 
 namespace anabranch::sequence::simple_steps_op {
 namespace {
@@ -12,84 +11,83 @@ constexpr int kGates = 1;
 
 Act act_of(const KernelArgs& op) { return act_named(op.attr<std::string>("activation")); }
 
-class Forward {
+template <class On> class Forward {
  public:
+  using T = typename On::Number;
   explicit Forward(const KernelArgs& op)
       : mask_(op.in("Mask")),
         x_(op.in("X")),
         h0_(op.in("H0")),
         hidden_(op.out("Hidden")),
         kept_(op.out("KeptHidden")),
-        act_(act_of(op)),
-        sums_(op, kGates) {}
+        sums_(op, kGates),
+        simple_(act_of(op)) {}
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
     s_.cut(c, x_, h0_);
-    if (s_.rows() == 0 || s_.d() == 0) return;
-    Workspace room;
-    auto* all = c[hidden_].mutable_data<float>();
-    float* states = s_.begin(all, s_.d(), room);
-    sums_.run(c, s_, states);
-    panels_->forward(c, s_.steps(), {sums_.state_weight(), s_.d(), act_},
-                     {.states = states,
-                      .first = c[h0_].data<float>(),
-                      .mask = mask_of(c, mask_),
-                      .kept = mask_ ? c[kept_].mutable_data<float>() : nullptr});
-    s_.finish(c, states, s_.d(), all);
+    const int64_t d = s_.d();
+    if (s_.rows() == 0 || d == 0) return;
+    typename On::Room room(c, memory_);
+    const Slab<T> states = s_.begin(slab<T>(c[hidden_]), d, room);
+    sums_.run(c, s_, room, states);
+    simple_.forward(c, d, sums_.state_weight(),
+                    {s_.order(), states, slab<T>(c, h0_), slab<T>(c, mask_), slab<T>(c, kept_)});
+    s_.finish(c, states, d, slab<T>(c[hidden_]));
   }
 
  private:
   In mask_, x_, h0_;
   Out hidden_, kept_;
-  Act act_;
-  StepSums sums_;
-  StepRows s_;
-  std::shared_ptr<SimplePanels> panels_ = std::make_shared<SimplePanels>();
+  StepSums<On> sums_;
+  StepRows<On> s_;
+  SimpleRun<On> simple_;
+  typename On::Memory memory_;
 };
 
-class Backward {
+template <class On> class Backward {
  public:
+  using T = typename On::Number;
   explicit Backward(const KernelArgs& op)
       : mask_(op.in("Mask")),
         x_(op.in("X")),
         h0_(op.in("H0")),
         hidden_(op.in("Hidden")),
         kept_(op.in("KeptHidden")),
+        dhidden_(op.in("Hidden@GRAD")),
+        dkept_(op.in("KeptHidden@GRAD")),
         dh0_(op.out("H0@GRAD")),
-        dhidden_(op, "Hidden@GRAD"),
-        dkept_(op, "KeptHidden@GRAD"),
-        act_(act_of(op)),
-        sums_(op, kGates) {}
+        sums_(op, kGates),
+        simple_(act_of(op)) {}
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& context) {
+    const auto& c = On::of(context);
     s_.cut(c, x_, h0_);
+    typename On::Room room(c, memory_);
     const int64_t d = s_.d(), rows = s_.rows();
-    Workspace room;
-    auto* dsums = room.get<float>(rows * d);
-    panels_->backward(c, s_.steps(), {sums_.state_weight(c, s_), d, act_},
-                      {.states = s_.ordered(c, c[hidden_].data<float>(), d, room),
-                       .dstates = dhidden_.ordered(c, s_, room),
-                       .dsums = dsums,
-                       .dfirst = first_gradient(c, h0_, dh0_, dfirst_rows_),
-                       .mask = mask_of(c, mask_),
-                       .dkept = mask_ ? dkept_.own(c, s_) : nullptr});
-    sums_.give(c, s_, dsums, [&](float* to) {
-      auto* before = room.get<float>(rows * d);
-      s_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), before);
-      by_state_->run(c, {.m = d, .n = d, .k = rows, .trans_a = true}, before, dsums, to);
+    const Slab<T> dsums = s_.own(c, dhidden_, room);
+    simple_.backward(c, d, sums_.state_weight(c, s_, room),
+                     {.order = s_.order(),
+                      .states = s_.ordered(c, slab<T>(c, hidden_), d, room),
+                      .dsums = dsums,
+                      .dfirst = s_.first_gradient(c, h0_, dh0_, room),
+                      .mask = slab<T>(c, mask_),
+                      .dkept = mask_ ? s_.own(c, dkept_, room) : Slab<T>{}});
+    sums_.give(c, s_, room, dsums, [&](Slab<T> to) {
+      const Slab<T> before = room.rows(rows, d);
+      s_.steps().gather_previous(c, slab<T>(c, mask_ ? kept_ : hidden_), slab<T>(c, h0_), d, before);
+      by_state_.run(c, {.m = d, .n = d, .k = rows, .trans_a = true}, before, dsums, to, false);
     });
   }
 
  private:
-  In mask_, x_, h0_, hidden_, kept_;
+  In mask_, x_, h0_, hidden_, kept_, dhidden_, dkept_;
   Out dh0_;
-  GivenGradient dhidden_, dkept_;
-  Act act_;
-  StepSumsBack sums_;
-  StepRows s_;
-  std::shared_ptr<Tensor> dfirst_rows_ = std::make_shared<Tensor>();
-  std::shared_ptr<SimplePanels> panels_ = std::make_shared<SimplePanels>();
-  std::shared_ptr<Gemm<float>> by_state_ = std::make_shared<Gemm<float>>();
+  StepSumsBack<On> sums_;
+  StepRows<On> s_;
+  SimpleRun<On> simple_;
+  typename On::Product by_state_;
+  typename On::Memory memory_;
 };
 
 void slots(OpDef& def) {
@@ -115,8 +113,7 @@ AB_OP(simple_steps)
                "KeptHidden must be given if and only if Mask is given");
     })
     .no_grad("inserted after the gradients")
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
-    .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps(op); });
+    .with(run_float_on_both<Forward>);
 
 AB_GRAD(simple_steps)
     .doc("Gradients of simple_steps; those of X and of the weights are one product over all steps each.")
@@ -134,8 +131,7 @@ AB_GRAD(simple_steps)
       check_state_gradients(c, {"Hidden", "KeptHidden", "Hidden@GRAD", "KeptHidden@GRAD"});
       infer_step_gradients(c, {"H0"});
     })
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); })
-    .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps_grad(op); });
+    .with(run_float_on_both<Backward>);
 
 }  // namespace
 }  // namespace anabranch::sequence::simple_steps_op

@@ -1,7 +1,7 @@
 // Several layers of LSTM over a dense batch [steps, batch, width], in one or both directions, with all weights in one
 // array. Shared by the kernels of cudnn_lstm and its gradient: extents and layout.
 #pragma once
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/lstm_run.h"
 
 namespace anabranch::sequence {
 
@@ -51,9 +51,57 @@ struct StackedLstm {
   int64_t row(int64_t way, int64_t step) const { return (way == 0 ? step : steps - 1 - step) * batch; }
 };
 
-template <class T> Kernel stacked_lstm_backward(const KernelArgs& op);
-// On devices.
-template <class T> Kernel queued_stacked_lstm(const KernelArgs& op);
-template <class T> Kernel queued_stacked_lstm_backward(const KernelArgs& op);
+// Input, forget, candidate, output: those are the places of candidate, input, forget and output.
+inline device::LstmRule stacked_rule() { return lstm_rule(Act::kSigmoid, Act::kTanh, Act::kTanh, {2, 0, 1, 3}); }
+
+// The states of a layer and direction: rows [batch, d] of InitH and similar tensors.
+inline int64_t states_of(const StackedLstm& lstm, int64_t layer, int64_t way) {
+  return (layer * lstm.ways + way) * lstm.batch;
+}
+
+template <class T>
+LstmWeights<T> state_weights(const StackedLstm& lstm, Slab<const T> all, int64_t layer, int64_t way) {
+  const int64_t d = lstm.hidden;
+  return {.state = all.part(lstm.state_weights(layer, way), kGates * d * d), .turned = true, .p = d};
+}
+
+template <class T> Slab<const T> input_weights(const StackedLstm& lstm, Slab<const T> all, int64_t layer, int64_t way) {
+  return all.part(lstm.weights(layer, way), kGates * lstm.hidden * lstm.input_of(layer));
+}
+
+// Dropout between layers: the same random numbers on the host and on devices.
+template <class On> class StackedDropout;
+template <class T> class StackedDropout<OnHost<T>> {
+ public:
+  explicit StackedDropout(const KernelArgs& op) : key_(op.random()) {
+    key_.repeats = false;  // differs between steps and replicas, even with a given seed
+  }
+  // Puts the factors and the remaining inputs of a layer into the reserve. out: the tensor that random numbers are for.
+  void run(const KernelContext& c, const StackedLstm& lstm, int64_t layer, Slab<const T> from, Slab<T> reserve,
+           Tensor& out) const;
+  static void scale(const KernelContext& c, Slab<const T> factors, Slab<T> rows) {
+    c.parallel_for(rows.count, 8192, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) rows.at[i] *= factors.at[i];
+    });
+  }
+
+ private:
+  RandomKey key_;
+};
+template <class T> class StackedDropout<OnDevice<T>> {
+ public:
+  explicit StackedDropout(const KernelArgs& op) : key_(op.random()) { key_.repeats = false; }
+  void run(const DeviceContext& c, const StackedLstm& lstm, int64_t layer, Slab<const T> from, Slab<T> reserve,
+           Tensor& out) const;
+  void scale(const DeviceContext& c, Slab<const T> factors, Slab<T> rows) const;
+
+ private:
+  RandomKey key_;
+  ab_kernel drop_ = device::kernel_of<T>("draw/factors"), multiply_ = device::kernel_of<T>("binary/mul");
+};
+
+// Declare the kernels.
+void stacked_lstm_forward(OpDef& def);
+void stacked_lstm_backward(OpDef& def);
 
 }  // namespace anabranch::sequence

@@ -2,7 +2,6 @@
 // depend only on shapes and LoD. Owned by one kernel.
 #pragma once
 #include "ops/device/args_recurrent.h"
-#include "ops/device/scratch.h"
 #include "ops/device/slab.h"
 #include "ops/device/upload.h"
 #include "ops/device/zeros.h"
@@ -12,17 +11,12 @@ namespace anabranch::sequence {
 
 using device::Slab, device::slab;
 
-// Device memory for rows of a kernel.
-template <class T> Slab<T> room_for(const DeviceContext& c, device::Scratch& memory, int64_t rows, int64_t width) {
-  return slab<T>(memory.of(c, Shape{rows, width}, dtype_of<T>));
-}
-
 template <class T> void fill_zero(const DeviceContext& c, Slab<T> to) {
   if (to.count == 0) return;
   c.devices().check(c.devices().api().fill(c.queue(), to.at, 0, to.bytes()), "filling with zeros");
 }
 
-template <class T> class QueuedSteps {
+template <class T> class RowsOnDevice {
  public:
   // From sequences, or [steps, batch] in place.
   void cut(const Offsets& o, bool reverse);
@@ -35,8 +29,8 @@ template <class T> class QueuedSteps {
   void gather(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to, Slab<const T> bias = {});
   void gather_sum(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
   void scatter(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
-  // One row per sequence, in the order of step 0, of an optional state; missing if it is not given.
-  Slab<const T> first(const DeviceContext& c, In state, int64_t width, device::Scratch& memory);
+  // One row per sequence, in the order of step 0.
+  void gather_first(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
   // The inverse. Empty sequences get zeros. `to` may be missing.
   void scatter_first(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
   // The row before each row, in the order of steps; `first` (missing: zeros) before step 0. rows: in the order of
@@ -62,7 +56,7 @@ template <class T> class QueuedSteps {
             sums_ = device::kernel_of<T>("column_sums");
 };
 
-extern template class QueuedSteps<float>;
-extern template class QueuedSteps<double>;
+extern template class RowsOnDevice<float>;
+extern template class RowsOnDevice<double>;
 
 }  // namespace anabranch::sequence
