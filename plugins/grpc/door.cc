@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::seconds kQuiet{60};
 constexpr int kPauseMs = 20;       // when not even the reserve helps
 constexpr int kMostRooms = 64;     // descriptors that connections do not get
-constexpr int kFewestGuests = 16;  // of one address, whatever the limit
+constexpr int kFewestGuests = 16;  // of one address, for all limits
 
 int limit() {
   rlimit both{};
@@ -108,7 +108,7 @@ void Door::accept_at(const Socket& socket) {
 
 // It hears so at once, and tries again; in the queue of the socket it would wait.
 void Door::refuse_one(const Socket& socket) {
-  turn_away("it has no descriptor left");
+  refuse("it has no descriptor left");
   reserve_ = Socket();
   sockaddr_storage from{};
   const Socket refused(take(socket, &from));
@@ -119,7 +119,7 @@ void Door::refuse_one(const Socket& socket) {
 bool Door::has_room(int fd, const std::string& from) {
   const int most = limit();
   if (fd >= most - std::min(most / 8, kMostRooms)) {  // the lowest free number is given out
-    turn_away("it keeps its last descriptors for files");
+    refuse("it keeps its last descriptors for files");
     return false;
   }
   const auto count = [&] {
@@ -129,15 +129,15 @@ bool Door::has_room(int fd, const std::string& from) {
   if (static_cast<int>(guests_.size()) < most_of_one || count() < most_of_one) return true;
   std::erase_if(guests_, [](const auto& g) { return file_of(g.first) != g.second.file; });
   if (count() < most_of_one) return true;
-  turn_away(from + " has " + std::to_string(most_of_one) + " of them");
+  refuse(from + " has " + std::to_string(most_of_one) + " of them");
   return false;
 }
 
-void Door::turn_away(const std::string& why) {
+void Door::refuse(const std::string& why) {
   const auto now = std::chrono::steady_clock::now();
   if (now < quiet_until_) return;
   quiet_until_ = now + kQuiet;
-  tell_("the server at " + endpoint_ + " turns connections away: " + why + "; the limit is " + std::to_string(limit()) +
+  tell_("the server at " + endpoint_ + " refuses connections: " + why + "; the limit is " + std::to_string(limit()) +
         " (ulimit -n)");
 }
 

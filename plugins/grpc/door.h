@@ -1,5 +1,5 @@
-// Accepts the connections of a listener, and hands them to gRPC. A server that has run out of descriptors turns
-// connections away, keeps some for its files, and accepts again as soon as there are enough.
+// Accepts the connections of a listener, and hands them to gRPC. A server that has run out of descriptors refuses
+// connections, keeps some for its files, and accepts again as soon as there are enough.
 #pragma once
 #include <grpcpp/server_builder.h>
 #include <sys/types.h>
@@ -36,7 +36,7 @@ class Door {
   void accept_at(const Socket& socket);
   void refuse_one(const Socket& socket);
   bool has_room(int fd, const std::string& from);
-  void turn_away(const std::string& why);
+  void refuse(const std::string& why);
 
   const std::vector<Socket> sockets_;
   const std::string endpoint_;

@@ -1,4 +1,4 @@
-// What a worker is told when a server cannot serve it: who is waited for, what does not fit, what was lost.
+// Causes that a worker is told: missing workers, another job, a lost state, a server without memory.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -8,7 +8,7 @@ from test_cluster_processes import ROOT
 from test_servers_that_die import free_port
 
 SCRIPT = '''
-import os, sys
+import os, sys, time
 import numpy as np
 import anabranch.fluid as fluid
 from anabranch.fluid.incubate.fleet.base import role_maker
@@ -41,6 +41,7 @@ exe.run(fleet.startup_program)
 for step in range(int(get("JOB_STEPS", "6"))):
     got = exe.run(fleet.main_program, feed={"ids": np.array([[step % 5]], "int64")}, fetch_list=[loss])
     print("step", step, float(np.ravel(got[0])[0]), flush=True)
+    time.sleep(float(get("JOB_PAUSE", "0")))
 if get("JOB_SAVE"):
     fleet.save_persistables(exe, get("JOB_SAVE"))
 fleet.stop_worker()

@@ -89,24 +89,25 @@ def test_a_worker_of_another_job_is_refused_on_both_sides(jobs, setting, value, 
     assert time.monotonic() - begun < 30
 
 
-# ---- GEO begins with what is on the servers
+# ---- GEO starts with the values of the servers
 
-def test_a_geo_worker_that_comes_back_begins_with_trained_rows(jobs):
-    one = jobs(JOB_STRATEGY="geo", JOB_STEPS="1000000")
+def test_a_geo_worker_that_comes_back_starts_with_trained_rows(jobs):
+    one = jobs(JOB_STRATEGY="geo", JOB_STEPS="1000000", JOB_PAUSE="0.05")
     one.start("server")
     one.start("worker")
     one.wait_for("step 29 ", "worker")
     one.processes["worker", 0].kill()
     one.processes["worker", 0].wait()
     before = len(one.losses())
-    least = one.losses()[-6]        # of the same row; the last exchanges may not have come
     one.start("worker", JOB_STEPS="3")
     assert one.processes["worker", 0].wait(60) == 0, one.text("worker")
-    assert one.losses()[before] <= least + 12, one.losses()   # -3 for each step of 4 that were not exchanged
+    # A step adds 3 to the sum of the parameters, and every fifth another 3 to that of its row. The last exchanges may
+    # be missing; without the row a fifth would be.
+    assert one.losses()[before] <= 0.9 * one.losses()[before - 5], one.losses()
 
 
 @pytest.mark.parametrize("strategy", ["geo", "async"])
-def test_a_resumed_job_begins_with_the_saved_rows(jobs, tmp_path, strategy):
+def test_a_resumed_job_starts_with_the_saved_rows(jobs, tmp_path, strategy):
     folder = str(tmp_path / "saved")
     first = jobs("first", JOB_STRATEGY="async", JOB_SAVE=folder)
     first.start("server")
