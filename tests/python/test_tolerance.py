@@ -62,6 +62,22 @@ def test_flat_labels_train_as_columns_do():
     assert flat == losses((3, 1)) and flat[2] < flat[0]
 
 
+def _errors_of_targets_without_their_axis():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        predicted, target = fluid.data("p", [None, 1]), fluid.data("y", [None, 1])
+        errors = layers.square_error_cost(predicted, target)
+        feed = {"p": np.array([[1.0], [2.0], [4.0]], "float32"), "y": np.array([1, 2, 3], "float32")}
+        return fluid.Executor().run(feed=feed, fetch_list=[errors])[0]
+
+
+def test_targets_without_their_last_axis_are_compared_row_by_row():
+    assert _errors_of_targets_without_their_axis().tolist() == [[0], [0], [1]]
+
+
+def test_targets_without_their_last_axis_are_compared_with_every_row_in_exact_mode(exact):
+    assert _errors_of_targets_without_their_axis().tolist() == [[0, 1, 4], [1, 0, 1], [9, 4, 1]]
+
+
 def test_a_sequence_of_lower_rank_keeps_its_lod():
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
