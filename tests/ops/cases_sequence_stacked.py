@@ -56,5 +56,7 @@ ALL = ("Out", "last_h", "last_c")
 case("cudnn_lstm", inputs(3, 2, 2, 2, 1, 1), {"hidden_size": 2, "num_layers": 1}, lstm, rtol=1e-5, grad_outs=ALL)
 case("cudnn_lstm", inputs(3, 2, 3, 2, 2, 2), {"hidden_size": 2, "num_layers": 2, "is_bidirec": True}, lstm, rtol=1e-5,
      grad_outs=ALL, name="both_ways", large_rtol=1e-4, large=inputs(9, 40, 24, 2, 2, 2))
+case("cudnn_lstm", inputs(0, 2, 3, 2, 2, 2), {"hidden_size": 2, "num_layers": 2, "is_bidirec": True}, lstm, grad_outs=ALL,
+     name="no_steps")
 case("cudnn_lstm", inputs(2, 1, 2, 1, 3, 1), {"hidden_size": 1, "num_layers": 3, "is_test": True, "dropout_prob": 0.5}, lstm,
      rtol=1e-5, grad=(), name="test")

@@ -60,6 +60,8 @@ template <class On> class StackedForward {
       blocks_.move(c, rows, wide, biases.rows(which, 1, wide), 0, gates, wide, true);
     }
     const int64_t states = states_of(lstm, layer, way);
+    const Slab<const T> h0 = slab<T>(c, h0_).rows(states, lstm.batch, d),
+                        c0 = slab<T>(c, c0_).rows(states, lstm.batch, d);
     lstm_.forward(c, d, state_weights(lstm, w, layer, way),
                   {.order = order_,
                    .backwards = way > 0,
@@ -68,17 +70,19 @@ template <class On> class StackedForward {
                    .hiddens = given,
                    .carried = given,
                    .row_hidden = width,
-                   .first_hidden = slab<T>(c, h0_).rows(states, lstm.batch, d),
-                   .first_cell = slab<T>(c, c0_).rows(states, lstm.batch, d)});
-    keep_last(c, lstm, layer, way, given, width, last_h_);
-    keep_last(c, lstm, layer, way, cells, d, last_c_);
+                   .first_hidden = h0,
+                   .first_cell = c0});
+    keep_last(c, lstm, layer, way, given, width, h0, last_h_);
+    keep_last(c, lstm, layer, way, cells, d, c0, last_c_);
   }
 
+  // The state after the last step; without steps, the one before the first.
   void keep_last(const C& c, const StackedLstm& lstm, int64_t layer, int64_t way, Slab<const T> rows, int64_t row,
-                 Out slot) const {
+                 Slab<const T> first, Out slot) const {
     if (!c.needs(slot)) return;
     const int64_t d = lstm.hidden, at = lstm.row(way, lstm.steps - 1);
-    blocks_.move(c, lstm.batch, d, rows.part(at * row, (lstm.batch - 1) * row + d), row,
+    const bool none = lstm.steps == 0;
+    blocks_.move(c, lstm.batch, d, none ? first : rows.part(at * row, (lstm.batch - 1) * row + d), none ? d : row,
                  slab<T>(c, slot).rows(states_of(lstm, layer, way), lstm.batch, d), d, false);
   }
 

@@ -31,6 +31,7 @@ template <class On> class StackedBackward {
     Room room(c, memory_);
     const StackedLstm lstm(op_, c[x_].shape());
     const int64_t rows = lstm.rows(), width = lstm.width(), d = lstm.hidden;
+    if (lstm.steps == 0) return without_steps(c, lstm);
     steps_.cut_dense(lstm.steps, lstm.batch);
     dgates_ = room.rows(rows, kGates * d);
     dcells_ = room.rows(rows, d);
@@ -55,6 +56,15 @@ template <class On> class StackedBackward {
   }
 
  private:
+  // The last states are the first ones, and the weights are not used.
+  void without_steps(const C& c, const StackedLstm& lstm) const {
+    if (c.needs(dweights_)) On::zero(c, slab<T>(c, dweights_));
+    for (int64_t states = 0; states < lstm.layers * lstm.ways * lstm.batch; states += lstm.batch) {
+      if (const Slab<T> dh0 = first(c, lstm, dh0_, states)) add_last(c, lstm, dlast_h_, states, dh0, lstm.hidden);
+      if (const Slab<T> dc0 = first(c, lstm, dc0_, states)) add_last(c, lstm, dlast_c_, states, dc0, lstm.hidden);
+    }
+  }
+
   void run(const C& c, Room& room, const StackedLstm& lstm, int64_t layer, int64_t way, Slab<const T> from,
            Slab<T> dgiven, Slab<T> dfrom) {
     const int64_t d = lstm.hidden, wide = kGates * d, rows = lstm.rows(), k = lstm.input_of(layer);
