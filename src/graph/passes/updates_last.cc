@@ -7,11 +7,10 @@
 
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
+#include "graph/placement.h"
 
 namespace anabranch {
 namespace {
-
-bool is_update(const GraphNode& node) { return (node.role() & ir::role::kOptimize) != 0; }
 
 GraphNode barrier(Graph& graph, const GraphNode& update, std::vector<int> gradients, int number) {
   ir::Var passed;
@@ -46,7 +45,7 @@ int updates_last(Graph& graph, const PassContext&) {
   std::vector<int> gradients;
   int passed = -1, barriers = 0;
   for (GraphNode& node : graph.nodes) {
-    const bool update = is_update(node) && !node.op->role_vars().empty();
+    const bool update = is_update(*node.op) && !node.op->role_vars().empty();
     if (!update && (node.role() & ir::role::kBackward) && !node.op->role_vars().empty()) {
       add_gradients(graph, node, &gradients);
     }
