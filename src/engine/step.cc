@@ -35,8 +35,12 @@ int threads_of(const CompileOptions& o) {
 }  // namespace
 
 Step::Step(const StepKey& key, const StepOptions& options)
-    : key_(key), options_(options), compile_(*options.compile), values_(options.values) {
-  make_graph(options);
+    : key_(key),
+      options_(options),
+      compile_(*options.compile),
+      version_(options.program->version()),
+      values_(options.values) {
+  graph_ = make_graph(&passes_, nullptr);
   pool_ = &ThreadPool::of_size(threads_of(compile_));
   LowerOptions lowering;
   lowering.program = options.program;
@@ -75,7 +79,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   shareable_ = find_temporaries(graph_, lowered_, in_place);
 }
 
-void Step::make_graph(const StepOptions& options) {
+Graph Step::make_graph(std::vector<PassReport>* passes, std::vector<std::string>* near_misses) const {
   ReplicateOptions r;
   r.replicas = compile_.replicas;
   r.active = key_.active;
@@ -86,13 +90,15 @@ void Step::make_graph(const StepOptions& options) {
   r.fetched = {key_.fetches.begin(), key_.fetches.end()};
   r.build = compile_.build;
   r.apart = compile_.on_devices();
-  r.trainer = trainer_of(*options.program);
-  r.independent = compile_.data_parallel && replicas_are_independent(*options.program, compile_.build, r.replicas);
+  r.trainer = trainer_of(*options_.program);
+  r.independent = compile_.data_parallel && replicas_are_independent(*options_.program, compile_.build, r.replicas);
   if (compile_.data_parallel) r.trainers = compile_.build.num_trainers;
-  graph_ = replicate(*options.program, r);
-  PassContext context{compile_.build, options.disable, options.program};
+  Graph graph = replicate(*options_.program, r);
+  PassContext context{compile_.build, options_.disable, options_.program};
   context.places = compile_.places;
-  passes_ = run_passes(graph_, context);
+  context.near_misses = near_misses;
+  *passes = run_passes(graph, context);
+  return graph;
 }
 
 Value* Step::hold(std::shared_ptr<Value> value) {

@@ -70,7 +70,8 @@ class Step {
     Form form;  // for which the plan was laid out
   };
 
-  void make_graph(const StepOptions& options);
+  // The graph after all passes. near_misses: null unless explain() asks for them.
+  Graph make_graph(std::vector<PassReport>* passes, std::vector<std::string>* near_misses) const;
   Value* hold(std::shared_ptr<Value> value);
   void note_outside();
   Place needed_at(int v) const;
@@ -93,10 +94,12 @@ class Step {
   bool asked_for_threads() const;
   [[noreturn]] void fail(Error error) const;
   std::string explain_copies() const;
+  std::string explain_near_misses() const;
 
   StepKey key_;
   const StepOptions options_;
   CompileOptions compile_;
+  const uint64_t version_;  // of the program
   ReplicaValues* values_;
   std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay alive even if their names are erased
   Graph graph_;

@@ -30,6 +30,20 @@ std::string Step::explain_copies() const {
                      fmt::join(places, ", "), bytes[0], count[0], bytes[1], count[1]);
 }
 
+// The passes run once more, because a step collects near misses only if it is explained.
+std::string Step::explain_near_misses() const {
+  constexpr size_t kMost = 20;
+  if (options_.program->version() != version_) return "";  // it is another program by now
+  std::vector<PassReport> passes;
+  std::vector<std::string> near_misses;
+  make_graph(&passes, &near_misses);
+  if (near_misses.empty()) return "";
+  std::string text = "  near misses: ops that a pass does not fuse for one reason\n";
+  for (size_t i = 0; i < near_misses.size() && i < kMost; ++i) text += fmt::format("      {}\n", near_misses[i]);
+  if (near_misses.size() > kMost) text += fmt::format("      and {} more\n", near_misses.size() - kMost);
+  return text;
+}
+
 std::string Step::explain() const {
   if (disabled_) return plain_->explain();
   std::string text =
@@ -45,6 +59,7 @@ std::string Step::explain() const {
     if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
+  text += explain_near_misses();
   text += explain_copies();
   if (state_->queues()) text += state_->queues()->explain_graphs();
   text += lowered_.explain_blocks;

@@ -18,6 +18,8 @@ struct PassContext {
   int replicas = 1;                           // of the blocks
   std::vector<Place> places = {};             // by replica; empty: the CPU
   std::vector<std::string>* notes = nullptr;  // lines for explain(), one per finding
+  // Ops that almost fit a pattern, and the condition that failed; null unless explain() asks for them.
+  std::vector<std::string>* near_misses = nullptr;
 };
 
 // Passes for devices only.
@@ -65,7 +67,8 @@ struct PassReport {
 };
 // A line for every pass: what it would do under this strategy, or why it would not.
 std::string explain_passes(const BuildStrategy& build);
-// Runs the pipeline; verifies after each pass, and writes <debug_graphviz_path>_<nn>_<pass>.dot when a path is set.
+// Runs the pipeline; adds near misses with the name of the pass; verifies after each pass, and writes
+// <debug_graphviz_path>_<nn>_<pass>.dot when a path is set.
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context);
 
 }  // namespace anabranch

@@ -97,6 +97,12 @@ std::string reason_to_skip(const Pass& pass, const PassContext& context, const s
   return why ? why : "";
 }
 
+void name_near_misses(const Pass& pass, size_t first, std::vector<std::string>* near_misses) {
+  for (size_t i = first; i < near_misses->size(); ++i) {
+    (*near_misses)[i] = fmt::format("{}: {}", pass.name, (*near_misses)[i]);
+  }
+}
+
 using Clock = std::chrono::steady_clock;
 
 }  // namespace
@@ -114,7 +120,7 @@ std::string explain_passes(const BuildStrategy& build) {
 }
 
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
-  std::string dots = context.build.debug_graphviz_path;
+  std::string dots = context.near_misses ? "" : context.build.debug_graphviz_path;  // explain() writes no files
   if (!dots.empty() && context.block > 0) dots += fmt::format("_block_{}", context.block);
   if (!dots.empty() && !context.disable.empty()) dots += "_disabled";
   const auto by_flag = disabled_by_flag();
@@ -131,7 +137,9 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
     std::vector<std::string> notes;
     PassContext with_notes = context;
     with_notes.notes = &notes;
+    const size_t near_misses = context.near_misses ? context.near_misses->size() : 0;
     const int changes = pass.run(graph, with_notes);
+    if (context.near_misses) name_near_misses(pass, near_misses, context.near_misses);
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     verifier.verify(graph);
     const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);

@@ -6,82 +6,70 @@
 #include <map>
 #include <set>
 
-#include "graph/edit.h"
+#include "graph/match.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
+namespace fc {
 namespace {
 
-struct FcMatch {
-  std::vector<int> parts;
-  int bias = -1;  // variables
-  int out = -1;
-  std::string activation;
-};
+enum Name { kX, kY, kBias };
+enum Part { kMul, kAdd, kAct };
+
+bool on_devices(const Match& m) { return !m.context().places.empty(); }
 
 // Tensors of one float type: float32, and on devices also 16-bit floats.
-bool alike(const Graph& graph, int a, int b) {
-  if (a < 0 || b < 0) return false;
-  const ir::Var &first = graph.vars[a].desc, &second = graph.vars[b].desc;
-  const bool is_float =
-      first.dtype == DType::kFloat32 || first.dtype == DType::kFloat16 || first.dtype == DType::kBFloat16;
-  return is_float && first.dtype == second.dtype && first.kind == VarKind::kLoDTensor && second.kind == first.kind;
+bool alike(const ir::Var& a, const ir::Var& b) {
+  const bool is_float = a.dtype == DType::kFloat32 || a.dtype == DType::kFloat16 || a.dtype == DType::kBFloat16;
+  return is_float && a.dtype == b.dtype && a.kind == VarKind::kLoDTensor && b.kind == a.kind;
 }
 
 // Y is a matrix, so the columns of the product are its last axis.
-bool multiplies(const Graph& graph, const GraphNode& node, const char* type) {
-  if (node.op->type != type || !is_plain(node) || node.op->attr<int32_t>("y_num_col_dims") != 1) return false;
-  const int x = input_var(node, "X"), y = input_var(node, "Y");
-  return alike(graph, x, y) && graph.vars[y].desc.shape.rank() == 2;
+bool multiplies(const Match& m, const GraphNode& mul) {
+  return mul.op->attr<int32_t>("y_num_col_dims") == 1 && alike(m.desc(kX), m.desc(kY)) &&
+         m.desc(kY).shape.rank() == 2 && (on_devices(m) || m.desc(kX).dtype == DType::kFloat32);
 }
 
-// elementwise_add (or its gradient) of the product and one number for each column.
-bool adds_bias(const Graph& graph, const GraphNode& add, const GraphNode& product, int product_rank) {
-  const int bias = input_var(add, "Y"), columns = input_var(product, "Y");
-  if (!is_plain(add) || !alike(graph, bias, columns) || add.replica != product.replica) return false;
-  const Shape &b = graph.vars[bias].desc.shape, &y = graph.vars[columns].desc.shape;
+// One number for each column of the product.
+bool adds_bias(const Match& m, const GraphNode& add) {
+  const Shape &bias = m.desc(kBias).shape, &y = m.desc(kY).shape;
+  const int last = m.node(kMul)->op->attr<int32_t>("x_num_col_dims");
   const auto axis = add.op->attr<int32_t>("axis");
-  return b.rank() == 1 && b[0] == y[1] && b[0] > 0 && (axis == -1 || axis == product_rank - 1);
+  return alike(m.desc(kBias), m.desc(kY)) && bias.rank() == 1 && bias[0] == y[1] && bias[0] > 0 &&
+         (axis == -1 || axis == last);
 }
 
-std::string activation_of(const OpDef& def) { return def.is_activation() ? def.type() : ""; }
+bool is_fused(const Match& m, const GraphNode& act) { return !on_devices(m) || act.op->type == "relu"; }
 
-NodeBuilder node_of(const Graph& graph, const char* type, const GraphNode& product, const std::string& activation) {
-  NodeBuilder node(graph, type, product);
-  node.copy({"x_num_col_dims", "y_num_col_dims"}).attr("activation", activation);
-  if (product.op->has_attr("bfloat16")) node.copy({"bfloat16"});
+const Pattern& layer() {
+  static const Pattern pattern =
+      down(op("mul").in("X", kX).in("Y", kY).makes("Out").when(multiplies, "Y is not a matrix of floats"))
+          .maybe(op("elementwise_add")
+                     .reads("X")
+                     .in("Y", kBias)
+                     .makes("Out")
+                     .when(adds_bias, "Y does not have one number for each column"))
+          .maybe(op([](const OpDef& def) { return def.is_activation(); })
+                     .reads("X")
+                     .makes("Out")
+                     .when(is_fused, "libraries of devices fuse relu only"));
+  return pattern;
+}
+
+const Pattern& gradients() {
+  static const Pattern pattern = layer().gradient();
+  return pattern;
+}
+
+// The fused op; `act`: the activation's forward op.
+NodeBuilder node_of(const Match& m, const char* type, const std::string& act) {
+  NodeBuilder node(m.graph(), type, *m.node(kMul));
+  node.copy({"x_num_col_dims", "y_num_col_dims"}).attr("activation", act);
+  if (m.node(kMul)->op->has_attr("bfloat16")) node.copy({"bfloat16"});
+  node.in("X", m[kX]).in("Y", m[kY]).in("Bias", m[kBias]);
   return node;
-}
-
-// ---- forward: from the product down
-
-FcMatch match_forward(const Graph& graph, const GraphEdit& edit, int i, bool on_devices) {
-  const GraphNode& product = graph.nodes[i];
-  FcMatch m{{i}, -1, output_var(product, "Out"), ""};
-  if (!multiplies(graph, product, "mul") || m.out < 0) return m;
-  if (!on_devices && !is_float(graph, input_var(product, "X"))) return m;
-  const int rank = graph.vars[m.out].desc.shape.rank();
-  int next = edit.uses.is_private(m.out) ? edit.uses.reader(m.out) : -1;
-  if (next > i && graph.nodes[next].op->type == "elementwise_add") {
-    const GraphNode& add = graph.nodes[next];
-    const int out = output_var(add, "Out");
-    if (input_var(add, "X") != m.out || out < 0 || !adds_bias(graph, add, product, rank)) return m;
-    m.parts.push_back(next);
-    m.bias = input_var(add, "Y");
-    m.out = out;
-    next = edit.uses.is_private(out) ? edit.uses.reader(out) : -1;
-  }
-  if (next > i && graph.nodes[next].replica == product.replica && output_var(graph.nodes[next], "Out") >= 0) {
-    m.activation = activation_of(find_op(graph.nodes[next].op->type));
-    if (on_devices && m.activation != "relu") m.activation.clear();
-    if (!m.activation.empty()) {
-      m.parts.push_back(next);
-      m.out = output_var(graph.nodes[next], "Out");
-    }
-  }
-  return m;
 }
 
 // The pass mixed_precision casts a bias at its first reader, after the product: the cast can also come before it.
@@ -108,99 +96,44 @@ void cast_before_products(Graph& graph) {
 }
 
 // The device runs the parts, and has a kernel for the fused op.
-bool fits_device(const Graph& graph, const PassContext& context, const FcMatch& m, const GraphNode& fused) {
-  const auto runs = [&](const GraphNode& node) { return runs_on_device(graph, node, metas_of(graph, node)); };
-  return !context.places[static_cast<size_t>(fused.replica)].on_host() && runs(fused) &&
-         std::all_of(m.parts.begin(), m.parts.end(), [&](int part) { return runs(graph.nodes[part]); });
+bool fits_device(const Match& m, const GraphNode& fused) {
+  const std::vector<int> parts = m.parts();
+  const auto runs = [&](const GraphNode& node) { return runs_on_device(m.graph(), node, metas_of(m.graph(), node)); };
+  return !m.context().places[static_cast<size_t>(fused.replica)].on_host() && runs(fused) &&
+         std::all_of(parts.begin(), parts.end(), [&](int part) { return runs(m.graph().nodes[part]); });
 }
 
-bool fuse_forward(Graph& graph, GraphEdit& edit, int i, const PassContext& context) {
-  const bool on_devices = !context.places.empty();
-  const FcMatch m = match_forward(graph, edit, i, on_devices);
-  if (m.parts.size() < 2 || !edit.may_gather(m.parts)) return false;
-  const GraphNode& product = graph.nodes[i];
-  NodeBuilder node = node_of(graph, "fused_fc", product, m.activation);
-  node.in("X", input_var(product, "X")).in("Y", input_var(product, "Y")).in("Bias", m.bias).out("Out", m.out);
-  GraphNode fused = node.done();
-  if (on_devices && !fits_device(graph, context, m, fused)) return false;
-  edit.replace(m.parts, std::move(fused));
+bool fuse_forward(GraphEdit& edit, const Match& m) {
+  GraphNode fused = node_of(m, "fused_fc", m.has(kAct) ? m.node(kAct)->op->type : "").out("Out", m.end()).done();
+  if (on_devices(m) && !fits_device(m, fused)) return false;
+  edit.replace(m.parts(), std::move(fused));
   return true;
 }
 
-// ---- backward: from the gradient of the product up
-
-struct FcBackwardMatch : FcMatch {
-  int act_out = -1, dout = -1, dsum = -1, dbias = -1;  // variables
-};
-
-FcBackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
-  const GraphNode& product = graph.nodes[i];
-  FcBackwardMatch m;
-  m.parts = {i};
-  if (!multiplies(graph, product, "mul_grad") || !is_float(graph, input_var(product, "X"))) return m;
-  m.dout = input_var(product, "Out@GRAD");
-  if (m.dout < 0) return m;
-  const int rank = graph.vars[m.dout].desc.shape.rank();
-  int before = edit.uses.is_private(m.dout) ? edit.uses.writer(m.dout) : -1;
-  if (before >= 0 && graph.nodes[before].op->type == "elementwise_add_grad") {
-    const GraphNode& add = graph.nodes[before];
-    const int dout = input_var(add, "Out@GRAD");
-    // X is read as Out@GRAD if only its shape is read: see the pass shape_reads.
-    const bool fits = output_var(add, "X@GRAD") == m.dout && dout >= 0 && input_var(add, "X") == dout;
-    if (!fits || !adds_bias(graph, add, product, rank)) return m;
-    m.parts.insert(m.parts.begin(), before);
-    m.bias = input_var(add, "Y");
-    m.dbias = output_var(add, "Y@GRAD");
-    m.dout = dout;
-    before = edit.uses.is_private(dout) ? edit.uses.writer(dout) : -1;
-  }
-  if (before < 0) return m;
-  const GraphNode& act = graph.nodes[before];
-  const OpDef& def = find_op(act.op->type);
-  if (!def.forward() || act.replica != product.replica || output_var(act, "X@GRAD") != m.dout) return m;
-  m.activation = activation_of(*def.forward());
-  if (m.activation.empty() || !def.tile()->binary) return m;
-  m.parts.insert(m.parts.begin(), before);
-  m.dsum = m.dout;
-  m.act_out = input_var(act, "Out");
-  m.dout = input_var(act, "Out@GRAD");
-  return m;
-}
-
-bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
-  const FcBackwardMatch m = match_backward(graph, edit, i);
-  const bool ascending = std::is_sorted(m.parts.begin(), m.parts.end());
-  if (m.parts.size() < 2 || !ascending || m.dout < 0 || !edit.may_gather(m.parts)) return false;
-  const GraphNode& product = graph.nodes[i];
-  NodeBuilder node = node_of(graph, "fused_fc_grad", product, m.activation);
-  node.attr("op_role_var", role_vars_of(graph, m.parts))
-      .in("X", input_var(product, "X"))
-      .in("Y", input_var(product, "Y"))
-      .in("Bias", m.bias)
-      .in("Out", m.act_out)
-      .in("Out@GRAD", m.dout)
-      .out("Sum@GRAD", m.dsum)
-      .out("X@GRAD", output_var(product, "X@GRAD"))
-      .out("Y@GRAD", output_var(product, "Y@GRAD"))
-      .out("Bias@GRAD", m.dbias);
-  edit.replace(m.parts, node.done());
+bool fuse_gradients(GraphEdit& edit, const Match& m) {
+  const GraphNode* act = m.node(kAct);
+  NodeBuilder node = node_of(m, "fused_fc_grad", act ? find_op(act->op->type).forward()->type() : "");
+  node.attr("op_role_var", role_vars_of(m.graph(), m.parts()))
+      .in("Out", m.result(kAct))
+      .in("Out@GRAD", m.end())
+      .out("Sum@GRAD", act ? output_var(*act, "X@GRAD") : -1)
+      .out("X@GRAD", m.gradient(kX))
+      .out("Y@GRAD", m.gradient(kY))
+      .out("Bias@GRAD", m.gradient(kBias));
+  edit.replace(m.parts(), node.done());
   return true;
 }
 
-int fuse_fc(Graph& graph, const PassContext& context) {
-  const bool on_cpu = context.places.empty();
-  if (!on_cpu) cast_before_products(graph);
-  GraphEdit edit(graph);
-  int fused = 0;
-  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    if (edit.gone(i)) continue;
-    fused += fuse_forward(graph, edit, i, context) || (on_cpu && fuse_backward(graph, edit, i));
+int run(Graph& graph, const PassContext& context) {
+  if (!context.places.empty()) {
+    cast_before_products(graph);
+    return fuse(graph, context, {{layer(), fuse_forward}});
   }
-  edit.commit();
-  return fused;
+  return fuse(graph, context, {{layer(), fuse_forward}, {gradients(), fuse_gradients}});
 }
 
 }  // namespace
+}  // namespace fc
 
 const Pass kFuseFc = {.name = "fuse_fc",
                       .what = "products fuse the bias and the activation after them",
@@ -208,6 +141,6 @@ const Pass kFuseFc = {.name = "fuse_fc",
                       .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                       .in_bodies = true,
                       .on_devices = true,
-                      .run = fuse_fc};
+                      .run = fc::run};
 
 }  // namespace anabranch

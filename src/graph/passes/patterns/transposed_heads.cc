@@ -5,135 +5,100 @@
 #include <string>
 
 namespace anabranch {
+namespace heads {
 namespace {
 
-bool transposes_heads(const GraphNode& node, const char* type) {
-  return is_plain(node) && node.op->type == type &&
-         node.op->attr<std::vector<int32_t>>("axis") == std::vector<int32_t>{0, 2, 1, 3};
+enum Name { kShape };
+enum Part { kAttention, kTranspose };
+
+// The value may be computed earlier than before: by another node, in the same run.
+bool is_written_once(const Match& m, int var) {
+  return m.uses().writer(var) >= 0 && !m.graph().vars[var].desc.persistable;
 }
 
-class Heads {
- public:
-  Heads(Graph& graph, GraphEdit& edit) : graph_(graph), edit_(edit) {}
+bool exchanges_heads(const Match&, const GraphNode& transpose) {
+  return transpose.op->attr<std::vector<int32_t>>("axis") == std::vector<int32_t>{0, 2, 1, 3};
+}
 
-  int fuse(int i) {
-    if (graph_.nodes[i].op->type != "fused_attention") return 0;
-    int taken = 0;
-    for (const auto& [slot, attr] : {std::pair{"Q", "q_heads_last"}, {"K", "k_heads_last"}, {"V", "v_heads_last"}}) {
-      taken += input(i, slot, attr);
-    }
-    return taken + output(i);
-  }
+// Another slot of the attention may hold the same variable.
+bool is_read_once(const Match& m, const GraphNode&) {
+  const auto& ins = m.node(kAttention)->ins;
+  return is_float(m.graph(), m.end()) && m.uses().is_inner(m.end()) &&
+         std::count(ins.begin(), ins.end(), m.result(kTranspose)) == 1;
+}
 
- private:
-  // A node with one variable replaced by another, and one more attribute.
-  void change(int i, int from, int to, const char* attr) {
-    GraphNode& node = graph_.nodes[i];
-    auto op = std::make_shared<ir::Op>(*node.op);
-    const auto exchange = [&](std::vector<ir::Slot>& slots, std::vector<int>& ids) {
-      size_t at = 0;
-      for (ir::Slot& slot : slots) {
-        for (std::string& arg : slot.args) {
-          if (ids[at] == from) {
-            ids[at] = to;
-            arg = graph_.vars[to].name;
-          }
-          ++at;
-        }
+OpPattern transpose() {
+  return op("transpose2").reads("X").inner("XShape", kShape).makes("Out").when(exchanges_heads, "it moves other axes");
+}
+
+Pattern before(const char* slot) {
+  return up(op("fused_attention").reads(slot).makes("Out").may_end_gradient())
+      .then(transpose().when(is_read_once, "its operand is not a temporary for one slot"))
+      .in_place()
+      .with_gradient();
+}
+
+Pattern after() { return down(op("fused_attention").makes("Out")).then(transpose()).in_place().with_gradient(); }
+
+// The node reads or computes `to` instead of `from`, with the heads last.
+void change(Graph& graph, const GraphNode* of, int from, int to, const char* attr) {
+  GraphNode& node = graph.nodes[static_cast<size_t>(of - graph.nodes.data())];
+  auto op = std::make_shared<ir::Op>(*node.op);
+  const auto exchange = [&](std::vector<ir::Slot>& slots, std::vector<int>& vars) {
+    auto var = vars.begin();
+    for (ir::Slot& slot : slots) {
+      for (std::string& arg : slot.args) {
+        if (*var++ != from) continue;
+        *(var - 1) = to;
+        arg = graph.vars[to].name;
       }
-    };
-    exchange(op->inputs, node.ins);
-    exchange(op->outputs, node.outs);
-    op->attrs[attr] = true;
-    node.op = op;
-  }
-
-  // The gradient op among the readers of `var`: -1 if there is none, -2 if there are other readers.
-  int gradient_among(int var, int forward) const {
-    int found = -1;
-    for (int r : edit_.uses.readers(var)) {
-      if (r == forward) continue;
-      if (found >= 0 || graph_.nodes[r].op->type != "fused_attention_grad") return -2;
-      found = r;
     }
-    return found;
-  }
+  };
+  exchange(op->inputs, node.ins);
+  exchange(op->outputs, node.outs);
+  op->attrs[attr] = true;
+  node.op = std::move(op);
+}
 
-  // The second output of a transpose has no reader except `only`.
-  bool shape_is_for(int transpose, int only) const {
-    const int shape = output_var(graph_.nodes[transpose], "XShape");
-    if (shape < 0) return true;
-    const auto& readers = edit_.uses.readers(shape);
-    return !graph_.vars[shape].fetched && std::all_of(readers.begin(), readers.end(), [&](int r) { return r == only; });
+bool remove_before(Graph& graph, GraphEdit& edit, const Match& m, const char* attr) {
+  const GraphNode *grad = m.gradient_node(kAttention), *transposed = m.gradient_node(kTranspose);
+  if (transposed && (!exchanges_heads(m, *transposed) || !is_written_once(m, m.end_gradient()))) return false;
+  const int var = m.result(kTranspose);
+  change(graph, m.node(kAttention), var, m.end(), attr);
+  if (grad) change(graph, grad, var, m.end(), attr);
+  if (transposed) change(graph, grad, input_var(*transposed, "Out@GRAD"), m.end_gradient(), attr);
+  for (const GraphNode* gone : {m.node(kTranspose), transposed}) {
+    if (gone) edit.remove(static_cast<int>(gone - graph.nodes.data()));
   }
+  return true;
+}
 
-  bool input(int i, const std::string& slot, const char* attr) {
-    const int var = input_var(graph_.nodes[i], slot);
-    const int transpose = edit_.uses.is_inner(var) ? edit_.uses.writer(var) : -1;
-    if (transpose < 0 || edit_.gone(transpose) || !transposes_heads(graph_.nodes[transpose], "transpose2"))
-      return false;
-    const int x = input_var(graph_.nodes[transpose], "X"), back = gradient_among(var, i);
-    if (!is_float(graph_, x) || !edit_.uses.is_inner(x) || back == -2) return false;
-    // Another slot of the same nodes may hold the same variable.
-    const auto& ins = graph_.nodes[i].ins;
-    if (std::count(ins.begin(), ins.end(), var) != 1) return false;
-    int dvar = -1, transpose_back = -1;
-    if (back >= 0) {
-      dvar = output_var(graph_.nodes[back], slot + "@GRAD");
-      transpose_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.reader(dvar) : -1;
-      if (dvar >= 0 && (transpose_back < 0 || !transposes_heads(graph_.nodes[transpose_back], "transpose2_grad")))
-        return false;
-      if (transpose_back >= 0 && output_var(graph_.nodes[transpose_back], "X@GRAD") < 0) return false;
-    }
-    if (!shape_is_for(transpose, transpose_back) || (transpose_back >= 0 && !written_once(transpose_back, "X@GRAD")))
-      return false;
-    change(i, var, x, attr);
-    edit_.remove(transpose);
-    if (back >= 0) change(back, var, x, attr);
-    if (transpose_back >= 0) {
-      change(back, dvar, output_var(graph_.nodes[transpose_back], "X@GRAD"), attr);
-      edit_.remove(transpose_back);
-    }
-    return true;
+bool remove_after(Graph& graph, GraphEdit& edit, const Match& m) {
+  const GraphNode *grad = m.gradient_node(kAttention), *transposed = m.gradient_node(kTranspose);
+  const bool trains = output_var(*m.node(kAttention), "Softmax") >= 0;
+  if (trains != m.has_gradient() || !is_written_once(m, m.end())) return false;
+  if (trains && (!exchanges_heads(m, *transposed) || m.uses().writer(m.result_gradient()) < 0)) return false;
+  change(graph, m.node(kAttention), m.result(kAttention), m.end(), "out_heads_last");
+  if (trains) change(graph, grad, output_var(*transposed, "X@GRAD"), m.result_gradient(), "out_heads_last");
+  for (const GraphNode* gone : {m.node(kTranspose), transposed}) {
+    if (gone) edit.remove(static_cast<int>(gone - graph.nodes.data()));
   }
-
-  bool output(int i) {
-    const int var = output_var(graph_.nodes[i], "Out");
-    const int transpose = edit_.uses.is_private(var) ? edit_.uses.reader(var) : -1;
-    if (transpose < 0 || !transposes_heads(graph_.nodes[transpose], "transpose2") || !written_once(transpose, "Out"))
-      return false;
-    const int probabilities = output_var(graph_.nodes[i], "Softmax");
-    int back = -1, transpose_back = -1, dvar = -1;
-    if (probabilities >= 0) {
-      back = edit_.uses.reader(probabilities);
-      dvar = back < 0 ? -1 : input_var(graph_.nodes[back], "Out@GRAD");
-      transpose_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.writer(dvar) : -1;
-      if (transpose_back < 0 || !transposes_heads(graph_.nodes[transpose_back], "transpose2_grad")) return false;
-      const int from = input_var(graph_.nodes[transpose_back], "Out@GRAD");
-      if (from < 0 || edit_.uses.writer(from) < 0) return false;
-    }
-    if (!shape_is_for(transpose, transpose_back)) return false;
-    change(i, var, output_var(graph_.nodes[transpose], "Out"), "out_heads_last");
-    edit_.remove(transpose);
-    if (back >= 0) {
-      change(back, dvar, input_var(graph_.nodes[transpose_back], "Out@GRAD"), "out_heads_last");
-      edit_.remove(transpose_back);
-    }
-    return true;
-  }
-
-  // The value may be computed earlier than before: by another node, in the same run.
-  bool written_once(int node, const char* slot) const {
-    const int var = output_var(graph_.nodes[node], slot);
-    return var >= 0 && edit_.uses.writer(var) == node && !graph_.vars[var].desc.persistable;
-  }
-
-  Graph& graph_;
-  GraphEdit& edit_;
-};
+  return true;
+}
 
 }  // namespace
+}  // namespace heads
 
-int fuse_transposed_heads(Graph& graph, GraphEdit& edit, int node) { return Heads(graph, edit).fuse(node); }
+int fuse_transposed_heads(Graph& graph, const PassContext& context) {
+  static const Pattern q = heads::before("Q"), k = heads::before("K"), v = heads::before("V"), out = heads::after();
+  const auto before = [&](const char* attr) {
+    return [&graph, attr](GraphEdit& edit, const Match& m) { return heads::remove_before(graph, edit, m, attr); };
+  };
+  return fuse(graph, context,
+              {{q, before("q_heads_last")},
+               {k, before("k_heads_last")},
+               {v, before("v_heads_last")},
+               {out, [&](GraphEdit& edit, const Match& m) { return heads::remove_after(graph, edit, m); }}});
+}
 
 }  // namespace anabranch

@@ -1,10 +1,10 @@
 // Transposes that move the heads of an attention before its rows: fused_attention and its gradient make them redundant.
 #pragma once
-#include "graph/edit.h"
+#include "graph/match.h"
 
 namespace anabranch {
 
-// Number of transposes before and after this node, with those of its gradient, that were fused; 0 for another op.
-int fuse_transposed_heads(Graph& graph, GraphEdit& edit, int node);
+// Those before and after each fused_attention, with those of its gradient. Returns their number.
+int fuse_transposed_heads(Graph& graph, const PassContext& context);
 
 }  // namespace anabranch
