@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CHART = os.path.join("docs", "pictures", "speed.svg")
 MARKS = "<!-- figures -->", "<!-- /figures -->"
 #: Pages that repeat the figures between the marks, where they have them, and the way from there to RESULTS.md.
-PAGES = {"README.md": "benchmarks/RESULTS.md", os.path.join("docs", "index.md"): "understand/measured.md"}
+PAGES = {"README.md": "benchmarks/RESULTS.md", os.path.join("docs", "index.md"): "../benchmarks/RESULTS.md"}
 
 #: The first questions of a user: (workload, row, pattern of the metric).
 WORKLOADS = [("CTR-DNN from text files", "W8e", r"batch=512 \[memory"),

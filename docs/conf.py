@@ -66,6 +66,12 @@ def _name_repository(app, page, source):
         source[0] = source[0].replace("git clone REPOSITORY", "git clone " + repository)
 
 
+def _link_to_results(app, page, source):
+    """A clone has benchmarks/RESULTS.md, and the site has a page of its contents instead."""
+    if page == "index":
+        source[0] = source[0].replace("](../benchmarks/RESULTS.md)", "](understand/measured.md)")
+
+
 def skip_aliases(app, what, name, obj, skip, options):
     """ParallelExecutor.BuildStrategy is fluid.BuildStrategy, which has its own entry."""
     return True if what == "class" and name in ("ExecutionStrategy", "BuildStrategy") else None
@@ -74,4 +80,5 @@ def skip_aliases(app, what, name, obj, skip, options):
 def setup(app):
     app.connect("autodoc-skip-member", skip_aliases)
     app.connect("source-read", _name_repository)
+    app.connect("source-read", _link_to_results)
     app.connect("autodoc-process-docstring", _escape_bars, priority=900)
