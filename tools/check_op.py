@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints which of the ten parts of an op exist: `PYTHONPATH=python tools/check_op.py NAME`.
+"""Prints which of the ten parts of an op exist: `./dev check-op NAME`.
 
 docs/develop/add_an_operator.md lists the parts. Exits with 1 if one is missing. Parts that compare with Fluid 1.8.5
 apply to ops that Fluid has.
@@ -35,6 +35,12 @@ def naming(name, folder, ends):
             if word.search(read(relative)):
                 found.append(relative)
     return found
+
+
+def defining(name, folder):
+    """Files of a folder with a public function of this name at their top level."""
+    return [path for path in naming(name, folder, ".py")
+            if re.search(r"^def %s\(" % re.escape(name), read(path), re.M)]
 
 
 def is_of_fluid(name):
@@ -83,9 +89,17 @@ def test_case(name, info):
 
 
 def layer(name, info):
-    """A layer of Fluid by this name must exist; an optimizer, another layer or no layer may make other ops."""
+    """A layer of Fluid by this name must exist; an optimizer, another layer or no layer may make other ops.
+
+    fluid.layers holds only names that Fluid has.
+    """
     import layer_table
     rows = [row for _, layers in layer_table.FAMILIES.values() for row in layers if (row.op or row.name) == name]
+    fluid = json.loads(read("tools", "fluid_modules.json")).get("paddle.fluid.layers", {})
+    strange = [row.name for row in rows if row.name not in fluid] or [
+        name] * (name not in fluid and bool(defining(name, os.path.join("python", "anabranch", "fluid", "layers"))))
+    if strange and not any(row.name in fluid for row in rows):
+        return MISSING, "move %s out of fluid.layers: not a name of Fluid" % strange[0]
     if rows:
         return OK, "tools/layer_table.py: " + rows[0].name
     quoted = re.compile(r"""["']%s["']""" % re.escape(name))
@@ -93,7 +107,6 @@ def layer(name, info):
              if quoted.search(read(path)) and not re.search("_generated_|__init__", path)]
     if files:
         return OK, first_of(files, "fluid/layers/", "fluid/optimizer/", "fluid/contrib/", "fluid/")
-    fluid = json.loads(read("tools", "fluid_modules.json")).get("paddle.fluid.layers", {})
     return (MISSING, "Fluid has the layer %s" % name) if name in fluid else (NOT_NEEDED, "no layer makes this op")
 
 
@@ -141,7 +154,8 @@ def git(*command):
 
 def changes(name, info):
     """A line of the changelog or the history, unless the last release has the op already."""
-    word = re.compile(r"`%s`" % re.escape(name))
+    # Such as `fc`, `fluid.layers.fc` or `fc(input, size)`.
+    word = re.compile(r"`(?:[\w.]+\.)?%s(?:\([^`]*)?`" % re.escape(name))
     for page in (("CHANGELOG.md",), ("docs", "develop", "history.md"), ("docs", "differences.md")):
         if word.search(read(*page)):
             return OK, "/".join(page)
@@ -170,7 +184,7 @@ def check(name):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="check_op.py", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="./dev check-op", description=__doc__.split("\n")[0])
     parser.add_argument("name", help="Type of the op, such as relu.")
     name = parser.parse_args(arguments).name
     rows = check(name)

@@ -1,5 +1,6 @@
 """Files for people who look at the project: workflows, forms, containers, versions, the map of the tests."""
 import glob
+import importlib
 import json
 import os
 import re
@@ -193,6 +194,33 @@ def test_an_op_that_is_not_there_lacks_everything():
         "declaration", "documentation", "gradient", "test case", "changes"}
     assert of_state(rows, "-") == {
         "layer", "layer calls", "golden records", "sequences", "differential"}
+
+
+@pytest.fixture
+def op_checks(monkeypatch):
+    monkeypatch.setattr(sys, "path", [os.path.join(ROOT, "tools"), *sys.path])
+    return importlib.import_module("check_op")
+
+
+@pytest.mark.parametrize("line, found", [
+    ("- `soft_rank` computes ranks.", True), ("- `fluid.layers.soft_rank` is new.", True),
+    ("- `soft_rank(x, axis)` is new.", True), ("- `layers.soft_rank(x)` is new.", True),
+    ("- `soft_ranking` is new.", False), ("- soft_rank without code marks", False)])
+def test_a_change_may_be_written_as_the_changelog_writes_it(op_checks, monkeypatch, line, found):
+    monkeypatch.setattr(op_checks, "read", lambda *path: "## [0.1.0]\n" + line)
+    assert (op_checks.changes("soft_rank", None)[0] == "ok") == found
+
+
+def test_a_layer_that_fluid_lacks_belongs_elsewhere(op_checks, monkeypatch):
+    """Names that Fluid does not have are not in fluid.layers; the check says so before the tests of the API do."""
+    import layer_table
+    expected = "MISSING", "move soft_rank out of fluid.layers: not a name of Fluid"
+    assert op_checks.layer("relu", None)[0] == op_checks.layer("skip_gram", None)[0] == "ok"
+    with monkeypatch.context() as patch:
+        patch.setitem(layer_table.FAMILIES, "novel", ("", [layer_table.Layer("soft_rank(x)")]))
+        assert op_checks.layer("soft_rank", None) == expected
+    monkeypatch.setattr(op_checks, "defining", lambda name, folder: ["python/anabranch/fluid/layers/ranks.py"])
+    assert op_checks.layer("soft_rank", None) == expected
 
 
 def test_an_op_of_fluid_that_is_absent_lacks_its_records_too():
