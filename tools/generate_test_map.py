@@ -58,7 +58,8 @@ ROWS = [
     ("plugins/grpc, plugins/gloo", "ps_network ps_hostile comm", "cluster_processes collective_processes"),
     ("python/bindings", "", "framework lod_tensor executor_api repr docstrings doctests"),
     ("python/anabranch/fluid", "",
-     "api_signatures layers_build imports modules small_modules optimizer_build optimizer_wrappers contrib_optimizers "
+     "api_signatures arguments layers_build imports modules small_modules optimizer_build optimizer_wrappers "
+     "contrib_optimizers "
      "schedules param_attr metrics decoders data_feeder data_loader py_func tolerance typing golden_programs "
      "models/ models_* fleet transpile hadoop_files image_reader docstrings first_mistakes error_table golden/"),
     ("python/anabranch", "",

@@ -12,7 +12,7 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
-from ._near import near
+from ._other_names import near_name
 
 
 def no_attribute(package: str, name: str) -> AttributeError:
@@ -25,7 +25,7 @@ def no_attribute(package: str, name: str) -> AttributeError:
     module = sys.modules.get(package)
     if module is None or name.startswith("_"):      # names with _ are those that tools and the import system look for
         return AttributeError(text)
-    text += near(name, [one for one in vars(module).get("__all__") or dir(module) if not one.startswith("_")])
+    text += near_name(name, [one for one in vars(module).get("__all__") or dir(module) if not one.startswith("_")])
     # Without a name, Python does not add its suggestion.
     return AttributeError(text, name=None, obj=module) if sys.version_info >= (3, 10) else AttributeError(text)
 

@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from . import fluid
+from .fluid import arguments
 from .fluid.errors import InvalidValue, Unavailable, UnknownName
 from .loops import Loop
 
@@ -191,3 +192,6 @@ class TensorBoard(Callback):
 
     def end(self, loop: Loop) -> None:
         self._writer.close()
+
+
+arguments.explain(globals())

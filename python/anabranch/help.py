@@ -10,11 +10,12 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 
 from . import __main__ as commands
 from . import _core, fluid
-from ._near import near
+from ._other_names import near_name
 from ._terminal import WIDTH, columns, wrapped
 from .fluid import errors
 from .looking.command_line import Parser, complain
@@ -23,6 +24,8 @@ from .looking.command_line import Parser, complain
 _MODULES = ("fluid", "fluid.layers", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip",
             "fluid.io", "fluid.metrics", "fluid.nets", "fluid.profiler")
 
+#: Modules of this package with names that Fluid does not have.
+_OWN = ("checkpoints", "loops", "predictor", "incremental", "callbacks", "progress", "word2vec")
 #: A line of a docstring above this width goes on in the next line.
 _SOURCE_WIDTH = 90
 _CODE = (">>>", "... ")
@@ -68,22 +71,42 @@ def _operator(name: str) -> str | None:
         "  %-9s  %-20s  %s\n" % row for row in rows if not row[2].startswith("no effect;"))
 
 
+def _own(name: str) -> object:
+    """A class or function of this package that Fluid does not have, or a method of such a class; None if there is none.
+    """
+    path = name.split(".")
+    path = path[1:] if path[0] in _OWN and len(path) > 1 else path
+    for module in _OWN:
+        found: object = import_module("anabranch." + module)
+        if path[0] in vars(found)["__all__"]:
+            for part in path:
+                found = getattr(found, part, None)
+            return found
+    return None
+
+
 def _described(name: str) -> str | None:
     """The signature and docstring of a layer, class or function."""
     name = name[len("anabranch."):] if name.startswith("anabranch.") else name
+    own = _own(name)
+    if inspect.isclass(own) or inspect.isfunction(own):
+        return _page("anabranch." + name, own)
     for module in ("", *_MODULES):
         found: object = {"fluid": fluid}.get(name.split(".")[0]) if not module else fluid
         path = name.split(".")[1:] if not module else module.split(".")[1:] + name.split(".")
         for part in path:
             found = getattr(found, part, None) if found is not None else None
         if inspect.isclass(found) or inspect.isfunction(found):
-            title = ".".join(path)
-            try:
-                title += re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
-            except ValueError:
-                pass
-            return "fluid.%s\n\n%s\n" % (title, _joined(inspect.getdoc(found) or "It has no documentation."))
+            return _page("fluid." + ".".join(path), found)
     return None
+
+
+def _page(title: str, found: Callable[..., object]) -> str:
+    try:
+        title += re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
+    except ValueError:
+        pass
+    return "%s\n\n%s\n" % (title, _joined(inspect.getdoc(found) or "It has no documentation."))
 
 
 def _joined(text: str) -> str:
@@ -113,8 +136,11 @@ def _joined(text: str) -> str:
 def _known() -> Iterator[str]:
     yield from commands.COMMANDS
     yield from (error.__qualname__ for error in errors.LISTED)
-    yield from fluid.layers.__all__
-    yield from fluid.optimizer.__all__
+    for module in _OWN:
+        yield from import_module("anabranch." + module).__all__
+    for module in _MODULES:
+        holder = fluid if module == "fluid" else getattr(fluid, module.partition(".")[2])
+        yield from vars(holder)["__all__"]
     yield from _core.all_flags()
 
 
@@ -152,6 +178,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = parser().parse_args(argv).name
     text = text_of(name)
     if text is None:
-        return complain("help", "unknown name %r%s" % (name, near(name, _known())))
+        return complain("help", "unknown name %r%s" % (name, near_name(name, dict.fromkeys(_known()))))
     sys.stdout.write(wrapped(text, max(columns(sys.stdout), WIDTH) if sys.stdout.isatty() else WIDTH))
     return 0

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import _core, fluid
+from ._terminal import counted
 from .checkpoints import folders
+from .fluid import arguments
 from .fluid.errors import InvalidType, ShapeMismatch
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
@@ -38,7 +40,7 @@ class WarmStart:
         self.unused: list[str] = []
 
     def __str__(self) -> str:
-        lines = ["%d variables loaded" % len(self.loaded)]
+        lines = ["%s loaded" % counted(len(self.loaded), "variable")]
         if self.fresh:
             lines.append("as the startup program made them: " + ", ".join(self.fresh))
         lines += ["%s: %s here, %s saved: left as it was" % item for item in self.other_shape]
@@ -162,3 +164,6 @@ def _saved(path):
     folder, stem = os.path.split(path)
     found = [name for name in os.listdir(folder or ".") if name.startswith(stem + ".") and name.endswith(".pdtable")]
     return values, {name[len(stem) + 1:-len(".pdtable")]: os.path.join(folder, name) for name in found}
+
+
+arguments.explain(globals())

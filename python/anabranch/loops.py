@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
 from .progress import EPOCH, LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 
@@ -221,3 +222,6 @@ def _rows(batch):
     shape = getattr(first, "shape", ())
     shape = shape() if callable(shape) else shape
     return int(shape[0]) if len(shape) else 1
+
+
+arguments.explain(globals())

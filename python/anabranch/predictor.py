@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _core
+from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue
 from .fluid.executor import Executor
 from .fluid.io.inference_model import load_inference_model
@@ -70,7 +71,9 @@ class Predictor:
         """list of str: names of the outputs, in order."""
         return list(self._outputs)
 
-    def run(self, inputs: Mapping[str, Any] | Sequence[Any], return_numpy: bool = True) -> list[Any]:
+    @arguments.collects_unknown
+    def run(self, inputs: Mapping[str, Any] | Sequence[Any], return_numpy: bool = True,
+            **unknown: arguments.Unpack[arguments.Nothing]) -> list[Any]:
         """Runs the model on one batch.
 
         Args:
@@ -85,10 +88,12 @@ class Predictor:
             ValueError: inputs are missing, unknown, or have the wrong shape or dtype.
             TypeError: ``inputs`` is neither a dict nor a list.
         """
+        if unknown:
+            arguments.refuse(Predictor.run, unknown)
         if isinstance(inputs, Mapping):
             if set(inputs) != set(self._inputs):
                 raise InvalidValue("Predictor.run: inputs must be %s, got %s"
-                                   % (", ".join(self._inputs), ", ".join(map(str, inputs))))
+                                   % (", ".join(self._inputs), ", ".join(map(str, inputs)) or "nothing"))
             values = [inputs[name] for name in self._inputs]
         elif isinstance(inputs, (list, tuple)):
             values = list(inputs)
@@ -108,3 +113,6 @@ class Predictor:
 
     def __repr__(self) -> str:
         return "Predictor(%s -> %s)" % (", ".join(self._inputs), ", ".join(self._outputs))
+
+
+arguments.explain(globals())

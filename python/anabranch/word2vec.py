@@ -1,4 +1,5 @@
 """Skip-gram with negative sampling as one layer, an alternative to a graph of Fluid's layers."""
+from .fluid import arguments
 from .fluid.errors import InvalidValue
 from .fluid.initializer import Constant, Uniform
 from .fluid.layer_helper import LayerHelper
@@ -71,3 +72,6 @@ def _check(context, centre, negatives, vocabulary, dim, shared_negatives):
     if drawn < 1 or (not shared_negatives and given % width):
         raise InvalidValue("skip_gram: the number of negatives must be a multiple of the %d words, got %d"
                            % (width, given))
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import anabranch as anabranch_package
 import anabranch.fluid as fluid
 from anabranch import __main__ as commands
 from anabranch import help as helping
@@ -95,10 +96,22 @@ def test_exit_codes(name, folder):
 def test_help_explains_every_kind_of_name():
     for name, words in (("NotFound", "## What to do"), ("EndOfData", "reader.reset()"), ("fluid.layers.fc", "Args:"),
                         ("optimizer.Adam", "Adam"), ("check_nan_inf", "FLAGS_check_nan_inf, now"),
-                        ("fused_elemwise_activation", "operator"), ("serve", "usage: anabranch serve")):
+                        ("fused_elemwise_activation", "operator"), ("serve", "usage: anabranch serve"),
+                        ("Predictor", "anabranch.Predictor(dirname"), ("anabranch.Loop", "anabranch.Loop("),
+                        ("callbacks.EarlyStopping", "patience"), ("GrowableTable", "fluid.GrowableTable("),
+                        ("warm_start", "anabranch.warm_start("), ("Checkpoints", "folder"),
+                        ("Predictor.run", "Runs the model on one batch")):
         assert words in helping.text_of(name), name
     assert helping.text_of("no such name") is None
     assert "unknown name 'reluu'; did you mean relu" in anabranch("help", "reluu").stderr
+    assert "unknown name 'Predicter'; did you mean Predictor" in anabranch("help", "Predicter").stderr
+    assert "unknown name 'dense'; did you mean fc?" in anabranch("help", "dense").stderr
+
+
+def test_the_package_lists_and_suggests_its_own_names():
+    assert {"Checkpoints", "Loop", "Predictor", "warm_start"} <= set(dir(anabranch_package))
+    with pytest.raises(AttributeError, match="no attribute 'Chekpoints'; did you mean Checkpoints"):
+        _ = anabranch_package.Chekpoints
 
 
 def test_bash_completes_commands_and_options():

@@ -231,7 +231,7 @@ def test_slots_shuffle(tmp_path):
 def test_factory_and_settings():
     factory = fluid.DatasetFactory()
     assert type(factory.create_dataset()) is fluid.QueueDataset
-    with pytest.raises(ValueError, match="Foo does not exist"):
+    with pytest.raises(ValueError, match="got 'Foo'"):
         factory.create_dataset("Foo")
     with pytest.raises(NotImplementedError):
         factory.create_dataset("BoxPSDataset")

@@ -182,6 +182,18 @@ def test_kinds_of_errors():
     assert {row[0]: row[1] for row in rows(read("docs", "errors.md"), "## Classes")} == engine
 
 
+def test_classes_of_python_errors():
+    """The second table of docs/errors.md has the classes that the Python package raises about arguments."""
+    from anabranch.fluid import errors
+    engine = {error.__qualname__ for error in (errors.EnforceNotMet, *errors.BY_KIND.values())}
+    expected = {}
+    for error in errors.LISTED:
+        if error.__qualname__ not in engine:
+            expected[error.__qualname__] = [c.__name__ for c in error.__mro__ if c.__module__ == "builtins"][0]
+    table = rows(read("docs", "errors.md").replace("| class | also", "## Python\n\n| class | also"), "## Python")
+    assert {row[0]: row[1] for row in table} == expected
+
+
 def test_folders_and_tiers():
     tiers = re.findall(r"^ab_folder\((\S+) +(\d+)", read("cmake", "tiers.cmake"), re.M)
     there = {folder: tier for folder, tier in tiers if os.path.isdir(os.path.join(ROOT, folder))}

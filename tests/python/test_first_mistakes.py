@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 
+import anabranch
 import anabranch.fluid as fluid
 from anabranch.fluid import layers as L
 
@@ -11,7 +12,8 @@ X, Y = np.ones((2, 4), "float32"), np.zeros((2, 1), "int64")
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def fresh(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
             fluid.scope_guard(fluid.Scope()):
         yield
@@ -63,6 +65,32 @@ def minimized_twice():
     optimizer.minimize(loss)
 
 
+def save(feeds, folder="m"):
+    prediction, _ = net()
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    fluid.io.save_inference_model(folder, feeds, [prediction], executor)
+
+
+def predictor_of(folder):
+    save(["x"], "clickmodel")
+    return anabranch.Predictor(folder)
+
+
+def fetch(name, **kwargs):
+    net()
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    executor.run(feed={"x": X, "y": Y}, fetch_list=[name], **kwargs)
+
+
+def read_from(path):
+    dataset = fluid.DatasetFactory().create_dataset()
+    dataset.set_use_var([fluid.data("x", [None, 1])])
+    dataset.set_filelist([path])
+    fluid.Executor().train_from_dataset(fluid.default_main_program(), dataset)
+
+
 MISTAKES = {
     "no startup program": (lambda: run({"x": X, "y": Y}, startup=False), LookupError,
                            "fc_0.w_0 holds no value.*run the startup program first"),
@@ -97,7 +125,30 @@ MISTAKES = {
     "a GPU": (lambda: fluid.CUDAPlace(0), NotImplementedError, r"use CPUPlace\(\).*anabranch run"),
     "minimize twice": (minimized_twice, AssertionError, "minimize must be called once.*Create another optimizer"),
     "a folder that is not there": (lambda: fluid.io.load_inference_model("nowhere", fluid.Executor()), ValueError,
-                                   "there is no folder 'nowhere'"),
+                                   "there is no folder 'nowhere'\n  hint   the path is relative to.* /"),
+    "a folder with a typo": (lambda: predictor_of("clikmodel"), ValueError,
+                             "there is no folder 'clikmodel'; did you mean clickmodel[?]\n"),
+    "nothing for a model": (lambda: predictor_of("clickmodel").run({}), ValueError, "inputs must be x, got nothing"),
+    "a class of data sets with a typo": (lambda: fluid.DatasetFactory().create_dataset("InMemoryDataSet"), ValueError,
+                                         "one of QueueDataset, InMemoryDataset.*; did you mean InMemoryDataset[?]"),
+    "a fed name of a saved model": (lambda: save(["X"]), ValueError,
+                                    "^save_inference_model: feeded_var_names .* 'X'; did you mean x[?]"),
+    "a flag with a typo": (lambda: fluid.set_flags({"FLAGS_check_nan_in": True}), ValueError,
+                           "there is no flag 'FLAGS_check_nan_in'; did you mean FLAGS_check_nan_inf[?]\n"),
+    "a fetched name with a typo": (lambda: fetch("mean_0.tmp"), LookupError,
+                                   "variable mean_0.tmp is computed by no op.*; did you mean mean_0.tmp_0.*\n"),
+    "the name of a Python variable fetched": (lambda: fetch("loss"), LookupError, "fetch the Variable itself"),
+    "a pruned name with a typo": (lambda: fetch("mean_0.tmp", use_prune=True), ValueError,
+                                  "no variable mean_0.tmp.*; did you mean mean_0.tmp_0"),
+    "a variable with a typo": (lambda: fluid.default_main_program().global_block().var(net()[0].name[:-1]), ValueError,
+                               "block 0 has no variable.*; did you mean fc_0.tmp_"),
+    "a dtype with a typo": (lambda: fluid.data("z", [None], "int46"), TypeError,
+                            "^data: dtype must be one of bool,.* got 'int46'; did you mean int64.*[?]\n"),
+    "a dtype of a layer": (lambda: L.fill_constant([1], "flaot32", 1.0), ValueError, "did you mean float32"),
+    "a file of a data set": (lambda: read_from("nope.txt"), LookupError,
+                             "file nope.txt does not exist\n  hint   the path is relative to the working directory, /"),
+    "a file to load": (lambda: fluid.load(fluid.default_main_program(), "nope"), FileNotFoundError,
+                       "neither nope.pdparams nor nope exists\n  hint   the path is relative"),
 }
 
 
@@ -127,3 +178,16 @@ def test_if_on_a_comparison_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert loss and net
+
+
+def test_a_missing_feed_shows_one_error():
+    """The engine's own error says less than the one that replaces it, so the traceback omits it."""
+    with pytest.raises(LookupError) as info:
+        run({"x": X})
+    assert info.value.__cause__ is None and info.value.__suppress_context__
+
+
+def test_an_absolute_path_needs_no_working_directory(tmp_path):
+    with pytest.raises(LookupError) as info:
+        read_from(str(tmp_path / "nope.txt"))
+    assert "working directory" not in str(info.value)

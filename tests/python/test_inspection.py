@@ -1,5 +1,6 @@
 """``anabranch explain``, ``draw``, ``profile`` and ``tune``: their output for scripts and for saved models."""
 import os
+import re
 import subprocess
 import sys
 
@@ -79,7 +80,9 @@ def test_explain_a_script_ends_it_at_its_first_step():
 
 def test_explain_and_draw_a_model():
     saved_model()
-    assert "fuse_fc" in anabranch("explain", "model")
+    explained = anabranch("explain", "model")
+    assert "fuse_fc" in explained and re.search(r"^  \d+ +fused_fc +mul, elementwise_add", explained, re.M), explained
+    assert not re.search(r"\b1 (nodes|replicas|threads|changes|operators)\b", explained)
     assert anabranch("draw", "--out", "model.svg", "model") == "model.svg\n"
     with open("model.svg") as picture:
         assert ">relu<" in picture.read()
@@ -99,13 +102,18 @@ def test_draw_a_script_and_its_graph():
 def test_profile_writes_a_page(script):
     said = anabranch("profile", "--warm", "2", "--steps", "3", script, "1000000")
     assert said.splitlines()[-1] == "3 steps measured; written: profile.html"
+    lines = said.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("Event  "))
+    table = lines[head + 1:lines.index("", head)]
+    assert "Sorted by total time in descending order" in lines and max(map(len, lines)) <= 80
+    assert 1 <= sum(not line.startswith("and ") for line in table) <= 10 and "fused_fc" in said
     with open("profile.html") as page:
         text = page.read()
     assert "sgd" in text and "<svg" in text and "http://" not in text.replace("http://www.w3.org/2000/svg", "")
 
 
 def test_profile_of_a_script_that_ends_early():
-    assert "1 steps" in anabranch("profile", "--warm", "2", "train.py", "3").splitlines()[-1]
+    assert anabranch("profile", "--warm", "2", "train.py", "3").splitlines()[-1].startswith("1 step measured;")
     assert "ended after 2 steps" in anabranch("profile", "--warm", "2", "train.py", "2", code=1)
 
 

@@ -59,3 +59,27 @@ def test_an_operator_in_the_iteration_of_a_loop():
         fluid.Executor().run(main)
     text = str(caught.value)
     assert "elementwise_div" in text and "iteration 2 of the loop" in text and "test_nan_check.py" in text
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_a_fed_value_that_holds_nan_is_named(compiled, as_tensor):
+    """The operator that reads it is not to blame; without NaN in the feeds, no feed is mentioned."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [None, 3])
+        y = fluid.layers.fc(x, 2, act="relu")
+        exe = fluid.Executor()
+        exe.run(startup)
+        program = fluid.CompiledProgram(main) if compiled else main
+        value = np.ones((2, 3), "float32")
+        exe.run(program, feed={"x": value}, fetch_list=[y])
+        value[1, 1] = np.nan
+        fed = fluid.create_lod_tensor(value, [], fluid.CPUPlace()) if as_tensor else value
+        with pytest.raises(ValueError, match=r'\n  fed    "x" holds nan at element 4 of \[2, 3\]; check the data'):
+            exe.run(program, feed={"x": fed}, fetch_list=[y])
+        with fluid.program_guard(main):
+            z = fluid.layers.log(fluid.layers.scale(y, 0.0))
+        with pytest.raises(ValueError, match="log_.* holds -inf") as caught:
+            exe.run(main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[z])
+        assert "  fed " not in str(caught.value)

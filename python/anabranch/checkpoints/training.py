@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from .. import _core, fluid
+from ..fluid import arguments
 from ..fluid.errors import InvalidValue, NotAllowed, Unsupported
 from ..fluid.reading.generator_loader import GeneratorLoader
 from ..fluid.reading.map_loader import MapLoader
@@ -217,7 +218,7 @@ class Checkpoints:
         if status["finished"] and self.epoch + 1 >= count:
             self.epoch += 1
             randomness.set_everywhere(self._also, status["random"])
-            self._say("all %d epochs are done" % count)
+            self._say("all %d epochs are done" % count if count != 1 else "the epoch is done")
             return
         self._in_epoch = self._left_out = status["in_epoch"]
         self._epoch_random, self._resumed = status["epoch_random"], status
@@ -233,7 +234,8 @@ class Checkpoints:
             if alone:
                 randomness.set_everywhere(self._also, self._resumed["random"])
             self._resumed = None
-        self._say("%d batches were passed by in %.1f s" % (passed, time.monotonic() - begun))
+        self._say("%d batch%s passed by in %.1f s" % (passed, " was" if passed == 1 else "es were",
+                                                     time.monotonic() - begun))
 
     # ---- passes over a Dataset (train_from_dataset)
 
@@ -289,3 +291,6 @@ class Checkpoints:
     def _say(self, text):
         self._stream.write("%s: %s\n" % (self.folder, text))
         self._stream.flush()
+
+
+arguments.explain(globals())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import fluid
-from .._terminal import bytes_text
+from .._terminal import bytes_text, counted
 from ..fluid.errors import Unsupported
 from ..looking.command_line import Parser, complain
 
@@ -88,6 +88,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         model = export_onnx(args.folder, args.onnx, args.model_filename, args.params_filename)
     except Exception as e:
         return complain("export", e)
-    sys.stdout.write("%s: %d nodes, opset %d, %s\n" % (args.onnx, len(model.graph.node), model.opset_import[0].version,
-                                                       bytes_text(os.path.getsize(args.onnx))))
+    sys.stdout.write("%s: %s, opset %d, %s\n" % (args.onnx, counted(len(model.graph.node), "node"),
+                                                model.opset_import[0].version, bytes_text(os.path.getsize(args.onnx))))
     return 0

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from . import arguments
 from .described import Described
 from .errors import InvalidValue
 
@@ -66,3 +67,6 @@ class WeightedAverage(Described):
         if self.numerator is None or self.denominator is None:
             raise InvalidValue("WeightedAverage.eval: nothing was added yet")
         return self.numerator / self.denominator
+
+
+arguments.explain(globals())

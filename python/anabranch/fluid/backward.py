@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from . import user_warnings
+from . import arguments, user_warnings
 from .errors import InvalidType, InvalidValue, Violated, also
 from .explained import explain
 from .framework import Variable
@@ -245,3 +245,4 @@ def _variables(what, given):
 
 
 explain(globals(), ["gradients"])
+arguments.explain(globals())

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _on_demand
-from . import framework, layers
+from . import arguments, framework, layers
 from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .framework.dtype import VarType
 from .layers import check
+from .user_warnings import warn
 
 if TYPE_CHECKING:
     from .framework import Parameter, Program
@@ -284,13 +284,13 @@ def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Parameter | s
         >>> len(fluid.optimizer.SGD(0.1).minimize(loss)[1])
         2
     """
-    warnings.warn("set_gradient_clip is deprecated: pass grad_clip to the optimizer", stacklevel=2)
+    warn("set_gradient_clip is deprecated: pass grad_clip to the optimizer")
     if not isinstance(clip, GradientClipBase):
         raise InvalidType("set_gradient_clip: clip must be a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
                           % type(clip).__name__)
     program = framework.default_main_program() if program is None else program
     if any(op.type in _UPDATES for block in program.blocks for op in block.ops):
-        warnings.warn("set_gradient_clip after minimize has no effect", stacklevel=2)
+        warn("set_gradient_clip after minimize has no effect")
     block = program.global_block()
     params = block.all_parameters() if param_list is None else param_list
     for param in params:
@@ -352,3 +352,6 @@ def _correct_role_vars(before, after):
             op._set_attr("op_role_var", [pair[0], renamed[pair[0]]])
 
 _on_demand.give(__name__, {})
+
+
+arguments.explain(globals())

@@ -5,7 +5,7 @@ import weakref
 from typing import Any
 
 from .. import _cluster, _core
-from . import memory
+from . import arguments, memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
 from .fetching import check_numpy, fetch_names
 from .framework import OpRole, Program, Variable, cpu_places, cuda_places
@@ -286,3 +286,6 @@ class CompiledProgram:
         if self._engine is None:
             return (self._build_strategy or BuildStrategy()).explain()
         return self._engine.explain()
+
+
+arguments.explain(globals())

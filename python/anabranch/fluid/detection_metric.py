@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import arguments
 from .described import Described
 from .errors import InvalidValue
 from .framework import Program, Variable, program_guard
@@ -95,3 +96,6 @@ class DetectionMAP(Described):
                 name=self.has_state.name, shape=self.has_state.shape, dtype=self.has_state.dtype, persistable=True)
             fill_constant(begun.shape, begun.dtype, 0, out=begun)
         executor.run(program)
+
+
+arguments.explain(globals())

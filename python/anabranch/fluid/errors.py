@@ -46,6 +46,25 @@ class EnforceNotMet(Exception):
         return "%s\n  %s" % (text, where_to_read(page_of(type(self)).__qualname__))
 
 
+#: Text between a relative path that leads nowhere and the working directory.
+RELATIVE = "\n  hint   the path is relative to the working directory, "
+#: The beginning of a message about a path that leads nowhere.
+_MISSING_PATH = re.compile(r"(?:file|folder) (\S+) does not exist|neither (\S+) nor \S+ exists")
+
+
+class _OfFiles(Exception):
+    """Part of the errors about files: a message about a relative path that does not exist ends with the working
+    directory."""
+
+    def __init__(self, *args: Any) -> None:
+        text = args[0] if args and isinstance(args[0], str) else ""
+        found = _MISSING_PATH.search(text)
+        path = found and (found.group(1) or found.group(2))
+        if path and not os.path.isabs(path) and ":" not in path and RELATIVE not in text:
+            args = (text + RELATIVE + os.getcwd(), *args[1:])
+        super().__init__(*args)
+
+
 class EOFException(EnforceNotMet):
     """A reader inside the program has no more data: reset it before the next pass."""
 
@@ -85,7 +104,7 @@ class ShapeMismatch(EnforceNotMet, ValueError):
     )
 
 
-class NotFound(EnforceNotMet, LookupError):
+class NotFound(_OfFiles, EnforceNotMet, LookupError):
     """A variable, file or operator that does not exist."""
 
     kind = "NotFound"
@@ -224,7 +243,7 @@ class UnknownName(EnforceNotMet, LookupError):
     )
 
 
-class MissingFile(EnforceNotMet, FileNotFoundError):
+class MissingFile(_OfFiles, EnforceNotMet, FileNotFoundError):
     """A file that does not exist."""
 
     kind = "InvalidArgument"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import detection_metric, layers, unique_name
+from . import arguments, detection_metric, layers, unique_name
 from .framework import Program, program_guard
 from .framework.dtype import dtype_name
 from .layer_helper import LayerHelper
@@ -205,3 +205,6 @@ class DetectionMAP(detection_metric.DetectionMAP):
     def eval(self, executor: Executor, eval_program: Program | None = None) -> Any:
         """Raises NotImplementedError, as in Fluid 1.8.5: fetch the second Variable of ``get_map_var``."""
         raise NotImplementedError("DetectionMAP has no eval: fetch the Variables of get_map_var")
+
+
+arguments.explain(globals())

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .. import _cluster, _core
-from . import memory, remote
+from . import arguments, memory, remote
 from .compiler import CompiledProgram
-from .errors import InvalidArgument, InvalidType, NotAllowed, NotFound, ShapeMismatch, Violated
+from .errors import EnforceNotMet, InvalidType, NotAllowed, Violated
 from .fetching import FeedAndFetchOps, as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
-from .reading import missing_feeds, uneven_feeds
+from .reading import run_faults
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .reading.dataset_base import DatasetBase
 
 __all__ = ["Executor", "FetchHandler", "global_scope", "scope_guard"]
-
 
 
 def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> Any:
@@ -179,11 +178,13 @@ class Executor(FeedAndFetchOps):
         self._calls.clear()
         self._pruned.clear()
 
+    @arguments.collects_unknown
     def run(self, program: Program | CompiledProgram | None = None,
             feed: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
             fetch_list: Sequence[Any] | Variable | str | None = None, feed_var_name: str = "feed",
             fetch_var_name: str = "fetch", scope: Scope | None = None, return_numpy: bool = True,
-            use_program_cache: bool = False, return_merged: bool = True, use_prune: bool = False) -> list[Any]:
+            use_program_cache: bool = False, return_merged: bool = True, use_prune: bool = False,
+            **unknown: arguments.Unpack[arguments.Nothing]) -> list[Any]:
         """Runs all ops of a program in an order that respects their inputs and outputs.
 
         Args:
@@ -222,6 +223,8 @@ class Executor(FeedAndFetchOps):
             >>> fluid.Executor().run(main, fetch_list=[one])[0].tolist()
             [1.0]
         """
+        if unknown:
+            arguments.refuse(Executor.run, unknown)
         if program is None:
             program = default_main_program()
         if scope is None:
@@ -229,8 +232,8 @@ class Executor(FeedAndFetchOps):
         if return_merged and not use_prune:
             try:
                 result = self._calls.again(program, scope, feed, fetch_list, return_numpy)
-            except (ShapeMismatch, InvalidArgument) as e:
-                uneven_feeds.refuse(e)
+            except EnforceNotMet as e:
+                run_faults.refuse(e, program, feed)
                 raise
             if result is not None:
                 return result
@@ -242,11 +245,8 @@ class Executor(FeedAndFetchOps):
             self._trainers.note(program._program)
             try:
                 result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
-            except NotFound as e:
-                missing_feeds.refuse(e, program._program, feed)
-                raise
-            except (ShapeMismatch, InvalidArgument) as e:
-                uneven_feeds.refuse(e)
+            except EnforceNotMet as e:
+                run_faults.refuse(e, program, feed)
                 raise
             if not isinstance(feed, (list, tuple)) and not program._readers:
                 self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
@@ -266,8 +266,8 @@ class Executor(FeedAndFetchOps):
         self._trainers.note(program)
         try:
             result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
-        except NotFound as e:
-            missing_feeds.refuse(e, program, feed)
+        except EnforceNotMet as e:
+            run_faults.refuse(e, program, feed)
             raise
         if return_numpy:
             check_numpy(result, names)
@@ -395,3 +395,6 @@ class Executor(FeedAndFetchOps):
                     _core.TrainLoop.of_many(desc, call.scope, call.trainers, fetches, call.print_period))
             ready.loop = (key, loop)
         call.run(ready.loop[1])
+
+
+arguments.explain(globals())

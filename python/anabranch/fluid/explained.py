@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .arguments import explain_class, problem
 from .errors import EnforceNotMet, InvalidType, InvalidValue, also
 from .framework import Variable
 from .plain_numbers import plain
@@ -45,11 +46,14 @@ def explain(module: dict[str, Any], names: Sequence[str] | None = None) -> None:
 
     Args:
         module (dict): ``globals()`` of the module.
-        names (list of str, optional): names of the functions. Default: the functions of ``__all__``.
+        names (list of str, optional): names of the functions. Default: the functions of ``__all__``,
+            and its classes, whose constructors and methods are wrapped.
     """
     for name in module["__all__"] if names is None else names:
         if inspect.isfunction(module[name]):
             module[name] = _explained(module[name])
+        elif inspect.isclass(module[name]):
+            explain_class(module[name])
 
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,6 +73,7 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             _raise(function, args, kwargs, error)
 
+    layer._explains_calls = True  # type: ignore[attr-defined]
     return layer
 
 
@@ -86,8 +91,8 @@ def _raise(function: Callable[..., Any], args: Any, kwargs: Any, error: Exceptio
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
-    except TypeError:  # too many arguments, or too few: Python's words name the layer
-        raise InvalidType(str(error)) from error
+    except TypeError:
+        raise InvalidType(problem(function, args, kwargs) or str(error)) from None
     for name, value in given.items():
         classes = str(signature.parameters[name].annotation).split(" | ")
         if not _fits(value, classes):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .. import _core
+from . import arguments
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered
 from .framework import VarType, default_startup_program
 from .framework.variable import is_growable
@@ -215,3 +216,6 @@ def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: A
         attrs["padding_idx"] = padding_idx
     helper.append_op(type="lookup_growable", inputs={"Ids": input, "W": weight}, outputs={"Out": out}, attrs=attrs)
     return out
+
+
+arguments.explain(globals())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from .. import _on_demand
-from . import unique_name
+from . import arguments, unique_name
 from .described import Described
 from .errors import InvalidValue, Violated
 from .framework import Variable
@@ -20,7 +20,6 @@ __all__ = [
     "UniformInitializer", "NormalInitializer", "TruncatedNormalInitializer", "XavierInitializer",
     "BilinearInitializer", "MSRAInitializer", "NumpyArrayInitializer",
 ]
-
 
 _on_cpu = False
 
@@ -396,3 +395,6 @@ MSRA = MSRAInitializer
 Bilinear = BilinearInitializer
 
 _on_demand.give(__name__, {})
+
+
+arguments.explain(globals())

@@ -1,10 +1,11 @@
 """Functions that old Fluid programs call and that have no effect."""
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from . import arguments
 from .errors import Unsupported
+from .user_warnings import warn
 
 if TYPE_CHECKING:
     from .hints import Place
@@ -16,12 +17,12 @@ __all__ = ["memory_optimize", "release_memory", "enable_dygraph", "disable_dygra
 def memory_optimize(input_program: Any, skip_opt_set: Any = None, print_log: Any = False, level: Any = 0,
                     skip_grads: Any = True) -> None:
     """Does nothing: memory is always reused. Kept, with a warning, for programs of Fluid 1.5 and earlier."""
-    warnings.warn("memory_optimize does nothing: memory is always reused", DeprecationWarning, stacklevel=2)
+    warn("memory_optimize does nothing: memory is always reused", DeprecationWarning)
 
 
 def release_memory(input_program: Any, skip_opt_set: Any = None) -> None:
     """Does nothing: memory is always reused. Kept, with a warning, for programs of Fluid 1.5 and earlier."""
-    warnings.warn("release_memory does nothing: memory is always reused", DeprecationWarning, stacklevel=2)
+    warn("release_memory does nothing: memory is always reused", DeprecationWarning)
 
 
 def enable_dygraph(place: Place | None = None) -> Any:
@@ -38,3 +39,6 @@ def disable_dygraph() -> None:
 
 enable_imperative = enable_dygraph
 disable_imperative = disable_dygraph
+
+
+arguments.explain(globals())

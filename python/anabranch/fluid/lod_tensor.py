@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from . import arguments
 from .errors import EnforceNotMet, InvalidType, Violated
 
 if TYPE_CHECKING:
@@ -114,3 +115,6 @@ def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], bas
     rows = sum(recursive_seq_lens[-1])
     data = np.random.randint(low, high + 1, [rows] + base_shape).astype("int64")
     return create_lod_tensor(data, recursive_seq_lens, place)
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from . import arguments
 from .errors import InvalidType
 from .framework import Program, default_main_program
 from .scope import global_scope
@@ -248,3 +249,6 @@ def _report(uses, owners):
                               key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
     report.resident, report.peak = _of_process()
     return report
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from .. import _on_demand
+from . import arguments
 from .described import Described
 from .detection_metric import DetectionMAP
 from .errors import InvalidValue
@@ -393,3 +394,6 @@ class Auc(MetricBase):
         return float(area / positives[-1] / negatives[-1])
 
 _on_demand.give(__name__, {})
+
+
+arguments.explain(globals())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from . import arguments
 from .compiler import CompiledProgram
 from .described import Described
 from .errors import InvalidType, InvalidValue, Unsupported, Violated
@@ -183,3 +184,6 @@ class CoreParallelExecutor:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise Unsupported("core.ParallelExecutor is not available: use fluid.ParallelExecutor or fluid.CompiledProgram")
+
+
+arguments.explain(globals())

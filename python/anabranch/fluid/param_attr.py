@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import arguments
 from .described import Described
 from .errors import InvalidType, InvalidValue
 from .initializer import Constant, Initializer, Xavier
@@ -122,3 +123,6 @@ class WeightNormParamAttr(ParamAttr):
         super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, regularizer=regularizer,
                          trainable=trainable, do_model_average=do_model_average)
         self.dim = dim
+
+
+arguments.explain(globals())

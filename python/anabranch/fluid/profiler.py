@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from .. import _core
 from ..profiling import take
 from ..profiling.tables import SORT_KEYS, text_of
+from . import arguments
 from .errors import InvalidType, InvalidValue, Unavailable, Unsupported
 
 __all__ = ["cuda_profiler", "reset_profiler", "profiler", "start_profiler", "stop_profiler"]
@@ -184,3 +185,6 @@ def profiler(state: str, sorted_key: str | None = None, profile_path: str = "/tm
         yield
     finally:
         stop_profiler(sorted_key, profile_path)
+
+
+arguments.explain(globals())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _on_demand
-from . import framework
+from . import arguments, framework
 from .described import Described
 from .errors import NotOffered, Violated
 from .framework.dtype import VarType
@@ -136,3 +136,6 @@ L1Decay = L1DecayRegularizer
 L2Decay = L2DecayRegularizer
 
 _on_demand.give(__name__, {})
+
+
+arguments.explain(globals())

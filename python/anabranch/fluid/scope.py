@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from . import arguments
 from .errors import InvalidType
 
 if TYPE_CHECKING:
@@ -60,3 +61,6 @@ def scope_guard(scope: Scope) -> Iterator[None]:
         yield
     finally:
         _switch_scope(old)
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ import enum
 from typing import Any
 
 from .. import _core
+from . import arguments
 from .errors import InvalidArgument, InvalidType
 from .framework import gpu
 from .pass_builder import PassBuilder
@@ -259,3 +260,6 @@ class ExecutionStrategy(Strategy):
             if not field.inert:
                 setattr(core, field.name.lstrip("_"), getattr(self, field.name))
         return core
+
+
+arguments.explain(globals())

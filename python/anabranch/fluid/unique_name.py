@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from . import arguments
 from .described import Described
 from .errors import InvalidType
 
@@ -119,3 +120,6 @@ def guard(new_generator: str | bytes | UniqueNameGenerator | None = None) -> Ite
         yield
     finally:
         switch(*old)
+
+
+arguments.explain(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import unique_name
+from . import arguments, unique_name
 from .param_attr import WeightNormParamAttr
 
 if TYPE_CHECKING:
@@ -58,3 +58,6 @@ def create_weight_norm_parameter(helper: Any, attr: Any, shape: Shape, dtype: DT
                     attrs={"axis": -1 if attr.dim is None else attr.dim})
     WeightNormParamAttr.params_with_weight_norm.append(w)
     return w
+
+
+arguments.explain(globals())

@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from .._terminal import WIDTH, columns, wrapped
+from .. import _core, profiling
+from .._terminal import WIDTH, columns, counted, singular, wrapped
 from ..predictor import Predictor
 from . import models, scripts
 from .command_line import Parser, ended
@@ -17,20 +21,46 @@ from .draw import engine_of
 from .passes import shortened
 
 
+def fused_operators(run: Callable[[], Any]) -> str:
+    """Runs one step and lists the operators that it ran and that passes made of several others.
+
+    Args:
+        run (callable): runs the step.
+
+    Returns:
+        str: a line for each kind: how many, type, and the operators that each of them stands for.
+    """
+    _core.reset_profiler()
+    _core.start_profiler()
+    try:
+        run()
+    finally:
+        _core.stop_profiler()
+    plan = profiling.take().main_plan()
+    _core.reset_profiler()
+    kinds: Counter[tuple[str, str]] = Counter()
+    for node in plan["nodes"] if plan else ():
+        ops = Counter(re.findall(r"^ *#\d+ (\w+)", node["place"].partition(", which stands for\n")[2], re.M))
+        if ops:
+            kinds[node["type"], ", ".join(op if n == 1 else "%d x %s" % (n, op) for op, n in ops.items())] += 1
+    width = max((len(kind) for kind, _ in kinds), default=0)
+    lines = ["  %-4d %-*s  %s" % (count, width, kind, ops) for (kind, ops), count in kinds.items()]
+    return "\n".join(["\nfused operators: number, type and the operators that each one replaces",
+                      *(lines or ["  none"])])
+
+
 def text_of_script(script: str, args: Sequence[str]) -> str:
     """Explains the first training step of a script.
 
     Returns:
-        str: nodes, replicas, threads and memory, then one line per pass.
+        str: nodes, replicas, threads and memory, then one line per pass, then the fused operators.
     """
     texts = []
 
     def see(step: scripts.Step) -> None:
-        if step.dataset is None:
-            step.go()
-        else:
-            scripts.short_pass(step, 1, thread=1)
-        texts.append("%d operators\n%s" % (len(step.program.global_block().ops), engine_of(step).explain()))
+        fused = fused_operators(step.go if step.dataset is None else lambda: scripts.short_pass(step, 1, thread=1))
+        texts.append("%s\n%s%s" % (counted(len(step.program.global_block().ops), "operator"),
+                                   engine_of(step).explain(), fused))
         raise scripts.Enough
     scripts.watch(script, args, see)
     return texts[0]
@@ -64,10 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             text = text_of_script(args.what, args.args)
         else:
             predictor = Predictor(args.what)
-            predictor.run(models.zeros(predictor))
-            text = predictor.explain()
+            fused = fused_operators(lambda: predictor.run(models.zeros(predictor)))
+            text = predictor.explain() + fused
         text = text if args.all else shortened(text)
         width = columns(sys.stdout) if sys.stdout.isatty() else WIDTH
-        sys.stdout.write(wrapped(text.rstrip("\n"), width) + "\n")
+        sys.stdout.write(wrapped(singular(text.rstrip("\n")), width) + "\n")
         return 0
     return ended("explain", work)

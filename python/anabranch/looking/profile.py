@@ -1,4 +1,4 @@
-"""Profiles the steps of a script and writes an HTML page: table, timeline, graph and memory.
+"""Profiles the steps of a script, prints a table and writes an HTML page: table, timeline, graph and memory.
 
     anabranch profile --steps 20 --out profile.html train.py
 """
@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core, profiling
+from .._terminal import counted
 from ..drawing import parse_dot
 from ..fluid.errors import NotAllowed
 from ..fluid.memory import memory_report
+from ..profiling.tables import short_text
 from . import scripts
 from .command_line import Parser, ended
 from .draw import engine_of
@@ -70,17 +72,22 @@ def profile(script: str, args: Sequence[str], path: str, warm: int = 5, steps: i
     Raises:
         NotAllowed: the script ended before a step was measured. Otherwise as :func:`scripts.watch`.
     """
+    return _profile(script, args, path, warm, steps)[0]
+
+
+def _profile(script: str, args: Sequence[str], path: str, warm: int, steps: int) -> tuple[int, Any]:
+    """(steps that were measured, Report)."""
     measured = _Measured(warm, steps)
     _core.reset_profiler()
     if not scripts.watch(script, args, measured.see):
         if not _core.profiler_on():
-            raise NotAllowed("%s ended after %d steps, before the measurement; reduce --warm"
-                             % (script, measured._made))
+            raise NotAllowed("%s ended after %s, before the measurement; reduce --warm"
+                             % (script, counted(measured._made, "step")))
         measured.finish(measured.step)
     step = measured.step
     graph = parse_dot(engine_of(step).graph_dot()).boxes()
     measured.report.page(path, os.path.basename(script), graph, memory_report(step.program, step.scope))
-    return measured.steps
+    return measured.steps, measured.report
 
 
 def parser() -> argparse.ArgumentParser:
@@ -110,7 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         made.error("--warm must be at least 0 and --steps at least 1")
 
     def work() -> int:
-        steps = profile(args.script, args.args, args.out, args.warm, args.steps)
-        sys.stdout.write("%d steps measured; written: %s\n" % (steps, args.out))
+        steps, report = _profile(args.script, args.args, args.out, args.warm, args.steps)
+        sys.stdout.write("%s\n%s measured; written: %s\n" % (
+            short_text(report), counted(steps, "step"), args.out))
         return 0
     return ended("profile", work)

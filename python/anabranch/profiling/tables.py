@@ -1,7 +1,7 @@
 """The tables of a profile as text, in the layout of Fluid. They fit the terminal, and 80 columns elsewhere."""
 import sys
 
-from .._terminal import WIDTH, columns, cut, display_width, time_text, wrapped
+from .._terminal import WIDTH, columns, counted, cut, display_width, time_text, wrapped
 
 #: sorted_key -> (description, the value to sort by, descending).
 SORT_KEYS = {
@@ -27,6 +27,20 @@ def text_of(report, sorted_key=None, detail="Default", state="CPU"):
     if rows:
         parts.append(_critical(report, width))
     return "\n".join(parts)
+
+
+def short_text(report, most=10):
+    """str: totals and the rows with the most time, ``most`` of them, for the end of ``anabranch profile``."""
+    width = columns(sys.stdout) if sys.stdout.isatty() else WIDTH
+    rows = _sorted(report.rows(), "total")
+    unit = _unit(rows)
+    total = sum(row.total_ns for row in rows)
+    text = _title(report, "total", "CPU", unit) + "\n" + _events(report, rows[:most], "total", "Default", "CPU", unit,
+                                                                width, total)
+    if len(rows) > most:
+        text += "and %s with %s together\n" % (counted(len(rows) - most, "event"),
+                                              time_text(sum(row.total_ns for row in rows[most:])))
+    return text
 
 
 def _banner(text, arrows=False):
@@ -86,8 +100,8 @@ def _cells(name, row, total, unit):
     return found
 
 
-def _events(report, rows, sorted_key, detail, state, unit, width):
-    total = sum(row.total_ns for row in rows)
+def _events(report, rows, sorted_key, detail, state, unit, width, total=None):
+    total = sum(row.total_ns for row in rows) if total is None else total
     lines = []
     nodes = _nodes_by_type(report, sorted_key, state) if detail == "OpDetail" else {}
     with_devices = state == "All" and report.on_devices_ns > 0

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .._terminal import singular
 from .._trials_row import Trials
 from ..looking import scripts
 from ..looking.command_line import Parser, ended
@@ -62,8 +63,8 @@ def _tried(step: scripts.Step, feeds: list[dict[str, Any]], rounds: int, seconds
                 progress.start("%s, round %d of %d" % (trial.setting.text(), number + 1, rounds))
                 trial.measure(seconds)
     rows = sum(batches.rows_of(feed, names) for feed in feeds) // len(feeds)
-    return "%d batches of %d rows, %d cores, best of %d rounds\n\n%s" % (
-        len(feeds), rows, cores(), rounds, table(trials, failed, rows))
+    title = singular("%d batches of %d rows, %d cores, best of %d rounds" % (len(feeds), rows, cores(), rounds))
+    return "%s\n\n%s" % (title, table(trials, failed, rows))
 
 
 def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seconds: float = 0.5) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import launch
 from .._processes import free_ports
+from .._terminal import singular
 from .._trials_row import Trials
 from ..fluid.errors import InvalidValue, NotAllowed, NotFound, Unavailable
 from ..looking.command_line import Parser, ended, no_script
@@ -141,8 +142,8 @@ def table(how: Sampling, found: dict[str, list[Outcome]], failed: dict[str, str]
             value = found[name][0].value
             rows.append((name, format(int(one.rows_per_s), ","), "%.2f" % (one.rows_per_s / top),
                          "-" if value is None else "%.4f" % value))
-        lines += ["%d steps of each worker, %d servers, %d workers, best of %d rounds"
-                  % (min(one.steps for one in best.values()), how.servers, how.workers, rounds), "", aligned(rows)]
+        lines += [singular("%d steps of each worker, %d servers, %d workers, best of %d rounds" % (
+            min(one.steps for one in best.values()), how.servers, how.workers, rounds)), "", aligned(rows)]
     lines += ["%s failed: %s" % (", ".join(names), text) for names, text in _by_reason(failed)]
     return "\n".join(lines) + "\n"
 

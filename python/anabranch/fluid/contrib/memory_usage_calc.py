@@ -1,6 +1,7 @@
 """An estimate of the memory of a program's results from their declared shapes."""
 from __future__ import annotations
 
+from .. import arguments
 from ..errors import InvalidType, InvalidValue
 from ..framework import Program
 from ..framework.dtype import VarType
@@ -57,3 +58,6 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     while total > 1024 and unit + 1 < len(_UNITS):
         total, unit = total / 1024, unit + 1
     return total * 1.05, total * 1.1, _UNITS[unit]
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from .. import arguments
 from ..errors import InvalidType
 from ..framework import Program
 
@@ -119,3 +120,6 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "|%s|" % "|".join(" %s " % cell.rjust(width) for cell, width in zip(cells, widths))
     return [rule, line(_TITLES), rule, *map(line, rows), rule]
+
+
+arguments.explain(globals())

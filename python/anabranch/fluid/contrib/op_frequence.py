@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 
+from .. import arguments
 from ..errors import InvalidType
 from ..framework import Program
 
@@ -42,3 +43,6 @@ def op_freq_statistic(program: Program) -> tuple[list[tuple[str, int]], list[tup
                 pairs["%s->%s" % (makers[name], op.type)] += 1
         makers.update((name, op.type) for name in op.output_arg_names)
     return types.most_common(), pairs.most_common()
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ... import _core
+from ..._near import near
 from .. import unique_name
 from ..errors import InvalidType, InvalidValue, NotAllowed, NotFound, Unsupported, also
 from . import context
@@ -129,7 +130,7 @@ class Block:
             raise InvalidType("Block.var: name must be a str, got %s" % type(name).__name__)
         found = self._find(name)
         if found is None:
-            raise InvalidValue("block %d has no variable %r" % (self.idx, name))
+            raise InvalidValue("block %d has no variable %r%s" % (self.idx, name, near(name, self.vars)))
         return found
 
     def _find_var_recursive(self, name):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import arguments
 from ..errors import InvalidValue, Unsupported
 
 if TYPE_CHECKING:
@@ -50,3 +51,6 @@ class ComplexVariable:
     def numpy(self) -> Any:
         """Raises NotImplementedError in a static program: fetch ``real`` and ``imag``."""
         raise Unsupported("ComplexVariable.numpy is not supported in a static program: fetch real and imag")
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from .. import arguments
 from ..errors import InvalidValue, Violated
 
 
@@ -110,3 +111,6 @@ def op_attributes(program: Any) -> Any:
     if _device:
         attrs["op_device"] = _device
     return attrs
+
+
+arguments.explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from .. import arguments
 from ..errors import InvalidType
 from .context import _programs
 from .program import Program
@@ -86,3 +87,6 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 def in_dygraph_mode() -> bool:
     """bool: always False, since there is only the static mode."""
     return False
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._near import near
 from ..errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
     except TypeError:
         name = None
     if name not in _TYPE_OF_NAME or isinstance(np_dtype, int) or np_dtype is None:
-        raise InvalidValue("dtype must be one of %s, got %r" % (", ".join(_TYPE_OF_NAME), np_dtype))
+        raise InvalidValue("dtype must be one of %s, got %r%s" % (
+            ", ".join(_TYPE_OF_NAME), np_dtype, near(np_dtype, _TYPE_OF_NAME) if isinstance(np_dtype, str) else ""))
     return _TYPE_OF_NAME[name]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import _core
 from ..._near import near
+from .. import arguments
 from ..errors import InvalidType, InvalidValue, also
 
 for _warning in _core.environment_flag_warnings():
@@ -17,7 +18,10 @@ def _known(name, flags):
     if not isinstance(name, str):
         raise InvalidType("a flag name must be a str, got %s" % type(name).__name__)
     if name not in flags:
-        raise InvalidValue("there is no flag %r%s" % (name, near(name, flags)))
+        # Without the common prefix, which would make any two names similar.
+        similar = near(name.removeprefix("FLAGS_"), [flag.removeprefix("FLAGS_") for flag in flags])
+        raise InvalidValue("there is no flag %r%s" % (
+            name, similar.replace("mean ", "mean FLAGS_").replace(", ", ", FLAGS_")))
     return flags[name][0]
 
 
@@ -112,3 +116,6 @@ class GlobalFlags(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from ... import _core
+from .. import arguments
 from ..errors import InvalidType, InvalidValue, Unavailable, Violated
 from ..user_warnings import warn
 from . import gpu
@@ -294,3 +295,6 @@ def _current_expected_place():
         warn("the device plug-in sees no device, the CPU is used instead")
         return _core.CPUPlace()
     return CUDAPlace(_visible_devices()[0])
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from .. import arguments
 from ..errors import InvalidType, InvalidValue, Violated, also
 from . import context, pruning
 from .block import Block
@@ -347,3 +348,6 @@ class Program:
     def _backward_role_guard(self):
         """Context manager in which ops belong to the backward part."""
         return self._marked(OpRole.Backward, [])
+
+
+arguments.explain(globals())

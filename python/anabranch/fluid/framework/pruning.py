@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._near import near
 from ..errors import InvalidType, InvalidValue
 from .context import OpRole
 from .flags import get_flags
@@ -158,7 +159,9 @@ def prune(program: Any, feeds: Any, targets: Any) -> Any:
     names, target_ops = _target_names(targets)
     known = _used_names(program.desc).union(var.name for var in program.desc.block(0).vars())
     if not names <= known:
-        raise InvalidValue("the program has no variable %s, a target of pruning" % ", ".join(sorted(names - known)))
+        lost = sorted(names - known)
+        raise InvalidValue("the program has no variable %s, a target of pruning%s"
+                           % (", ".join(lost), near(lost[0], known)))
     positions = [i for i, op in enumerate(program.desc.block(0).ops()) if op in target_ops]
     keep = needed_ops(program.desc, feeds, names, positions)
     desc = program.desc.clone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .. import arguments
 from ..errors import EnforceNotMet, InvalidType, InvalidValue, Unsupported
 
 #: The version of the API that this package follows.
@@ -51,3 +52,6 @@ def load_op_library(lib_filename: Any) -> Any:
     """
     raise Unsupported("load_op_library is not supported: %s is built for another engine. Add operators in C++, see "
                       "ARCHITECTURE.md" % (lib_filename,))
+
+
+arguments.explain(globals())

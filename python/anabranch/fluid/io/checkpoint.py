@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from .. import arguments
 from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, also, require
 from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
@@ -296,3 +297,6 @@ def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
     if unused:
         warn("set_program_state: the program has no variables named %s" % ", ".join(map(str, unused)))
     _assign(values)
+
+
+arguments.explain(globals())

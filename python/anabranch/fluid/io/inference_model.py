@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from .. import unique_name
-from ..errors import InvalidValue
+from ..._near import near
+from .. import arguments, unique_name
+from ..errors import RELATIVE, InvalidValue
 from ..framework import Program, Variable, VarType, get_flags, program_guard
 from .variables import _chosen, _valid_program, is_persistable, load_persistables, write_vars
 
@@ -61,8 +62,11 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
     if not isinstance(targets, (list, tuple)) or not targets or not all(isinstance(v, Variable) for v in targets):
         raise InvalidValue("save_inference_model: target_vars must be a list of Variables, got %r" % (target_vars,))
     program = _valid_program(main_program)
+    variables = program.global_block().vars
     for name in feeds:
-        program.global_block().var(name)
+        if name not in variables:
+            raise InvalidValue("save_inference_model: feeded_var_names must name variables of the program, which has "
+                               "no %r%s" % (name, near(name, variables)))
     whole = program.clone()
     names = _scaled_targets(whole, targets)
     model = model_filename or "__model__"
@@ -179,7 +183,7 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
         data = model_filename
     else:
         if not os.path.isdir(dirname):
-            raise InvalidValue("load_inference_model: there is no folder %r" % (dirname,))
+            raise InvalidValue("load_inference_model: there is no folder %s" % _near_folder(os.fspath(dirname)))
         path = os.path.join(os.fspath(dirname), os.path.basename(model_filename or "__model__"))
         data = _core.read_file_of(os.fspath(dirname), path)
     program = Program.parse_from_string(data)
@@ -195,6 +199,17 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
     if any(v.persistable for v in program.list_vars() if v.name not in ("feed", "fetch")):
         load_persistables(executor, dirname, program, params_filename)
     return [program, feeds, targets]
+
+
+def _near_folder(folder: str) -> str:
+    """A folder that does not exist, for a message: its name, similar ones next to it, and where a relative path starts.
+    """
+    parent, name = os.path.split(os.path.normpath(folder))
+    try:
+        there = [one.name for one in os.scandir(parent or ".") if one.is_dir()]
+    except OSError:
+        there = []
+    return "%r%s%s" % (folder, near(name, there), "" if os.path.isabs(folder) else RELATIVE + os.getcwd())
 
 
 def _refuse_effects(program: Any) -> None:
@@ -220,3 +235,6 @@ def feed_and_fetch_names(program: Any) -> Any:
                 raise InvalidValue("the %s op of an inference program must name one variable and a column" % op.type)
             found[op.attr("col")] = names[0]
     return [feeds[i] for i in sorted(feeds)], [fetches[i] for i in sorted(fetches)]
+
+
+arguments.explain(globals())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from .. import arguments
 from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
 from ..framework import Parameter, Program, Variable, VarType, default_main_program
 from ..scope import global_scope
@@ -278,3 +279,6 @@ def get_parameter_value(para: Parameter, executor: Executor) -> np.ndarray[Any, 
 def get_parameter_value_by_name(name: str, executor: Executor, program: Program | None = None) -> np.ndarray[Any, Any]:
     """numpy.ndarray: a copy of the value of the parameter with this name."""
     return get_parameter_value(_valid_program(program).global_block().var(name), executor)
+
+
+arguments.explain(globals())

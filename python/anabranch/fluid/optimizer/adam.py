@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import arguments
 from ..framework import Variable, name_scope
 from .adaptive import _needed
 from .base import Optimizer, state
@@ -160,3 +161,6 @@ class LambOptimizer(Optimizer):
 
 for _cls in (AdamOptimizer, AdamaxOptimizer, LambOptimizer):
     _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)
+
+
+arguments.explain(globals())

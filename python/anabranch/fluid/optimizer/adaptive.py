@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import arguments
 from ..errors import Violated
 from ..layers import check
 from .base import Optimizer, state
@@ -187,3 +188,6 @@ class FtrlOptimizer(Optimizer):
 
 for _cls in (AdagradOptimizer, DecayedAdagradOptimizer, AdadeltaOptimizer, RMSPropOptimizer, FtrlOptimizer):
     _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)
+
+
+arguments.explain(globals())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import layers, unique_name
+from .. import arguments, layers, unique_name
 from ..described import Described
 from ..errors import InvalidType, also
 from ..framework import Program, Variable, default_main_program, name_scope, program_guard
@@ -244,3 +244,6 @@ class ModelAverage(_Applied, Optimizer):
                 block.append_op(type="elementwise_div", inputs={"X": [total], "Y": [count]},
                                 outputs={"Out": [into]})
         return program
+
+
+arguments.explain(globals())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Tuple
 
 import numpy
 
-from .. import framework, layers, unique_name, user_warnings
+from .. import arguments, framework, layers, unique_name, user_warnings
 from ..backward import append_backward, no_grad_names
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..described import Described
@@ -391,3 +391,6 @@ class Optimizer(Described):
         params_grads = self.backward(loss, startup_program=startup_program, parameter_list=parameter_list,
                                      no_grad_set=no_grad_set)
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
+
+
+arguments.explain(globals())

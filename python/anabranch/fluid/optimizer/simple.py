@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import arguments
 from ..clip import GradientClipByNorm
 from ..errors import InvalidType, Violated
 from .base import Optimizer, state
@@ -192,3 +193,6 @@ class DGCMomentumOptimizer(MomentumOptimizer):
 
 for _cls in (SGDOptimizer, MomentumOptimizer, LarsMomentumOptimizer, DGCMomentumOptimizer):
     _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)
+
+
+arguments.explain(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import layers
+from .. import arguments, layers
 from ..backward import append_backward
 from ..clip import error_clip_callback
 from ..described import Described
@@ -248,3 +248,6 @@ class PipelineOptimizer(Described):
     def _is_opt_role_op(self, op):
         """Whether the role of an op has the bit of the updates."""
         return op.has_attr("op_role") and op._is_optimize_op()
+
+
+arguments.explain(globals())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ... import _core
+from .. import arguments
 from ..described import Described
 from ..errors import InvalidValue, MissingFile
 from .dataset_base import whole_number
@@ -172,3 +173,6 @@ class DataFeedDesc(Described):
                  if key in self._fields}
         return feed_text(self._fields.get("name", "MultiSlotDataFeed"), self._fields.get("batch_size"), slots or None,
                          self._fields["pipe_command"], self._fields.get("thread_num"), extra)
+
+
+arguments.explain(globals())

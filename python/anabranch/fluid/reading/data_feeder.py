@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ..._near import near
+from .. import arguments
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, Violated
 from ..framework import Variable, _cpu_num, cuda_places, default_main_program
@@ -33,9 +35,9 @@ def check_type(input: Any, input_name: Any, expected_type: Any, op_name: Any, ex
     """Raises TypeError unless ``input`` is an ``expected_type`` (a class or tuple of classes)."""
     if not isinstance(input, expected_type):
         classes = expected_type if isinstance(expected_type, tuple) else (expected_type,)
-        raise InvalidType("%s: %s must be a %s, got %s. %s"
-                          % (op_name, input_name, " or ".join(c.__name__ for c in classes),
-                                                          type(input).__name__, extra_message))
+        raise InvalidType(("%s: %s must be a %s, got %s. %s" % (
+            op_name, input_name, " or ".join(c.__name__ for c in classes), type(input).__name__,
+            extra_message)).rstrip(". "))
 
 
 def check_dtype(input_dtype: Any, input_name: Any, expected_dtype: Any, op_name: Any, extra_message: Any = "") -> None:
@@ -46,8 +48,9 @@ def check_dtype(input_dtype: Any, input_name: Any, expected_dtype: Any, op_name:
     except InvalidValue:
         name = repr(input_dtype)
     if name not in expected:
-        raise InvalidType("%s: the dtype of %s must be one of %s, got %s. %s"
-                          % (op_name, input_name, ", ".join(expected), name, extra_message))
+        what = "dtype" if input_name == "dtype" else "the dtype of %s" % input_name
+        raise InvalidType(("%s: %s must be one of %s, got %s%s. %s" % (
+            op_name, what, ", ".join(expected), name, near(name.strip("'"), expected), extra_message)).rstrip(". "))
 
 
 def check_variable_and_dtype(input: Any, input_name: Any, expected_dtype: Any, op_name: Any,
@@ -247,3 +250,6 @@ class DataFeeder(Described):
                                    "drop_last=True" % (len(group), count))
 
         return grouped if multi_devices else single
+
+
+arguments.explain(globals())

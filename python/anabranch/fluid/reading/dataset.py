@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._near import near
+from .. import arguments
 from ..errors import InvalidValue, NotOffered, Unsupported
 from .dataset_base import DatasetBase
 from .dataset_memory import InMemoryDataset
@@ -81,5 +83,9 @@ class DatasetFactory:
         if datafeed_class == "BoxPSDataset":
             raise Unsupported("create_dataset: BoxPSDataset is not supported")
         if datafeed_class not in _CLASSES:
-            raise InvalidValue("create_dataset: datafeed class %s does not exist" % (datafeed_class,))
+            raise InvalidValue("create_dataset: datafeed_class must be one of %s, got %r%s" % (
+                ", ".join(_CLASSES), datafeed_class, near(datafeed_class, _CLASSES)))
         return _CLASSES[datafeed_class]()
+
+
+arguments.explain(globals())

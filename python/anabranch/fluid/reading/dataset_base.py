@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import arguments
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotOffered, Unsupported
 from ..framework import VarType
@@ -308,3 +309,6 @@ class DatasetBase(DatasetPasses, Described):
         """CoreDataset: this data set with the methods of Fluid's ``core.Dataset``."""
         from .dataset_handle import CoreDataset
         return CoreDataset(self)
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import _cluster
+from .. import arguments
 from ..errors import InvalidType, NotAllowed, Unsupported
 from .dataset_base import DatasetBase, whole_number
 
@@ -285,3 +286,6 @@ class InMemoryDataset(DatasetBase):
                                      shard_num: Any) -> Any:
         """Raises NotImplementedError: tables of unique ids on servers are not supported."""
         raise Unsupported("generate_local_tables_unlock is not supported")
+
+
+arguments.explain(globals())

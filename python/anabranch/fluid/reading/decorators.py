@@ -12,7 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import InvalidValue
+from .. import arguments
+from ..errors import InvalidType, InvalidValue
 
 __all__ = ["ComposeNotAligned", "batch", "buffered", "cache", "chain", "compose", "firstn", "map_readers",
            "multiprocess_reader", "shuffle", "xmap_readers"]
@@ -102,7 +103,7 @@ def compose(*readers: Any, **kwargs: Any) -> Callable[..., Any]:
     """
     check = kwargs.pop("check_alignment", True)
     if kwargs:
-        raise TypeError("compose: unknown arguments %s" % ", ".join(sorted(kwargs)))
+        raise InvalidType("compose: there is no argument %r\n  arguments: readers, check_alignment" % min(kwargs))
 
     def flat(sample):
         return sample if isinstance(sample, tuple) else (sample,)
@@ -360,3 +361,6 @@ class Fake:
             return itertools.repeat(self.sample, length)
 
         return read
+
+
+arguments.explain(globals())

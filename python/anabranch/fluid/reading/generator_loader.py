@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from .. import unique_name
+from .. import arguments, unique_name
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, require
 from ..framework import Variable, default_main_program
@@ -275,3 +275,4 @@ class _Pass:
             queue.close()
 
 
+arguments.explain(globals())

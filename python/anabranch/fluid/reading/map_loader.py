@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from ..described import Described
 from ..errors import require
 from .decorators import xmap_readers
@@ -86,3 +87,6 @@ class MapLoader(Described):
 
     def __call__(self) -> Any:
         return iter(self)
+
+
+arguments.explain(globals())

@@ -1,4 +1,5 @@
-"""Converts the engine's error about a variable without a value into one that names the missing feed."""
+"""Converts the engine's errors about variables without a value: they name the missing feed, or variables with names
+similar to that of a fetched one."""
 from __future__ import annotations
 
 import re
@@ -9,17 +10,22 @@ from ..._near import near
 from ..errors import MissingFeed, NotFound
 
 _NO_VALUE = re.compile(r"^(?:NotFound: )?(\w+): variable (\S+) holds no value")
+_NOT_COMPUTED = re.compile(r"fetched variable (\S+) is computed by no op of the program")
 _MADE_AT = re.compile(r"made at (.*)")
 
 
 def refuse(error: NotFound, program: Any, feed: Any) -> None:
-    """Raises :class:`MissingFeed` if the variable that ``error`` names can only have a value by being fed.
+    """Raises :class:`MissingFeed` if the variable that ``error`` names can only have a value by being fed, or ``error``
+    with a suggestion if it names a fetched variable that the program does not have.
 
     Args:
         error (NotFound): raised by a run.
         program (Program): the program of the run.
         feed (dict|list of dict, optional): feed of the call.
     """
+    found = _NOT_COMPUTED.search(error.message)
+    if found:
+        _suggest(error, program, found.group(1))
     found = _NO_VALUE.search(error.message)
     if not found:
         return
@@ -37,6 +43,15 @@ def refuse(error: NotFound, program: Any, feed: Any) -> None:
         % (name, op, " at " + made.group(1) if made else "", name, _quoted(fed) or "none",
            "; the program has no variable %s%s" % (_quoted(strange), _meant(strange, name)) if strange else "")
     ) from None
+
+
+def _suggest(error: NotFound, program: Any, name: str) -> None:
+    if program.desc.block(0)._find_var(name) is None:
+        similar = near(name, [var.name for var in program.desc.block(0).vars()])
+        first, line, rest = error.message.partition("\n")
+        raise type(error)(first + similar + line + rest
+                          + "\n  hint   layers generate the names of their variables: fetch the Variable itself"
+                          ) from None
 
 
 def _quoted(names: Iterable[str]) -> str:

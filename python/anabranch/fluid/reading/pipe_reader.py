@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from .. import arguments
 from ..errors import InvalidType, NotAllowed
 
 __all__ = ["PipeReader"]
@@ -80,3 +81,6 @@ class PipeReader:
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
+
+
+arguments.explain(globals())

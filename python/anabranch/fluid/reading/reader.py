@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import arguments
 from ..errors import InvalidType, InvalidValue, MissingFeeds, require
 from .dataset_base import DatasetBase
 from .generator_loader import GeneratorLoader
@@ -207,3 +208,6 @@ class PyReader:
     def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
         """Calls ``GeneratorLoader.set_batch_generator``."""
         self._loader.set_batch_generator(reader, places)
+
+
+arguments.explain(globals())

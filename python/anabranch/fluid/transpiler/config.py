@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .. import arguments
 from ..described import Described
 from ..errors import InvalidValue
 
@@ -131,3 +132,6 @@ class DistributedMode:
     ASYNC = 1
     HALF_ASYNC = 2
     GEO = 3
+
+
+arguments.explain(globals())

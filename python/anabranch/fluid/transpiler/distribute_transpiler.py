@@ -4,6 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from .. import arguments
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotAllowed
 from ..framework import Program, default_main_program, default_startup_program
@@ -228,3 +229,6 @@ class DistributeTranspiler(PrivateNames, Described):
         made._is_start_up_program_, made._ps_endpoint = True, endpoint
         made._endpoints, made._parameters_on_pservers = list(self.pserver_endpoints), RemoteModel(self)
         return made
+
+
+arguments.explain(globals())

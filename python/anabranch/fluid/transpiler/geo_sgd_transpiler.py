@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import arguments
 from ..errors import InvalidValue
 from ..framework.dtype import VarType
 from . import op_kinds
@@ -144,3 +145,6 @@ def _vars_info(program: Any, placement: Placement) -> dict[str, Any]:
                    "moves_all_rows": any(op_kinds.is_update(op) and op_kinds.moves_all_rows(op)
                                          for op in updates.get(name, ()))}
             for name, shards in placement.shards.items()}
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from .. import arguments
 from ..errors import InvalidValue, NotOffered
 
 __all__ = ["PSDispatcher", "RoundRobin", "HashName"]
@@ -71,3 +72,6 @@ class HashName(PSDispatcher):
         """list of str: the server of each variable, by its name."""
         names = [v if isinstance(v, str) else v.name for v in varlist]
         return [self._eps[zlib.crc32(name.encode()) % len(self._eps)] for name in names]
+
+
+arguments.explain(globals())

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ... import unique_name
+from ... import arguments, unique_name
 from ...described import Described
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable
@@ -265,3 +265,6 @@ class BeamSearchDecoder(Described):
             raise InvalidValue("BeamSearchDecoder: call it after `with decoder.block()`, which computes the results")
         return beam_search_decode(ids=self._ids_array, scores=self._scores_array, beam_size=self._beam_size,
                                   end_id=self._end_id)
+
+
+arguments.explain(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import unique_name
+from ... import arguments, unique_name
 from ...described import Described
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable
@@ -255,3 +255,6 @@ class StateCell(Described):
             Variable: the value, as for :meth:`get_state`.
         """
         return self._cur_states[self._out_state]
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from ... import arguments
 from ...described import Described
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable
@@ -144,3 +145,6 @@ class TrainingDecoder(Described):
         if self._status != TrainingDecoder.AFTER_DECODER:
             raise InvalidValue("TrainingDecoder: call it after `with decoder.block()`, which computes the results")
         return self._dynamic_rnn(*args, **kwargs)
+
+
+arguments.explain(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import layers
+from ... import arguments, layers
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable, default_startup_program, name_scope, program_guard
 from ...optimizer import Optimizer
@@ -106,3 +106,6 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
             super().__init__(weight_decay, apply_decay_param_fun, **kwargs)
 
     return OptimizerWithDecoupledWeightDecay
+
+
+arguments.explain(globals())

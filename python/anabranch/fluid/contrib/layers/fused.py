@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import arguments
 from ...errors import InvalidValue
 from ...framework import Variable
 from ...layer_helper import LayerHelper
@@ -144,3 +145,6 @@ def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, 
                             "nms_eta": nms_eta, "normalized": normalized})
     out.stop_gradient = places.stop_gradient = True
     return (out, places) if return_index else out
+
+
+arguments.explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ... import arguments
 from ...layer_helper import LayerHelper
 from ...layers import check
 
@@ -186,3 +187,6 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
     helper.append_op(type="tree_conv", inputs={"NodesVector": nodes_vector, "EdgeSet": edge_set, "Filter": filters},
                      outputs={"Out": out}, attrs={"max_depth": max_depth})
     return helper.append_activation(helper.append_bias_op(out) if helper.bias_attr else out)
+
+
+arguments.explain(globals())

@@ -1,7 +1,7 @@
 """Sums over all batches, from which the metrics of CTR models are computed."""
 from __future__ import annotations
 
-from ... import unique_name
+from ... import arguments, unique_name
 from ...framework import Variable
 from ...initializer import Constant
 from ...layer_helper import LayerHelper
@@ -82,3 +82,6 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
                      attrs={"shape": [-1, 1], "dtype": ones.dtype, "value": 1.0})
     sums.add("reduce_sum", ones, examples_now, examples)
     return squared, absolute, predicted, sigmoids, clicks, examples
+
+
+arguments.explain(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ... import arguments
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable
 from ...framework.dtype import convert_np_dtype_to_dtype_
@@ -201,3 +202,6 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
                             "white_list_len": white_list_len, "black_list_len": black_list_len, "seed": seed, "lr": lr,
                             "distribute_update_vars": ""})
     return out
+
+
+arguments.explain(globals())

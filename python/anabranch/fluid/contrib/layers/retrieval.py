@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import arguments
 from ...errors import InvalidType
 from ...framework import Variable
 from ...framework.dtype import convert_np_dtype_to_dtype_
@@ -153,3 +154,6 @@ def partial_sum(input: Any, start_index: int = 0, length: int = -1) -> Variable:
         (-1, 2)
     """
     return _partial("partial_sum", input, start_index, length)
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from ... import arguments
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable
 from ...layers import (
@@ -320,3 +321,6 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
         _dropping(dropout_prob, "upscale_in_train"), bidirectional, batch_first, param_attr, bias_attr, name,
         gate_activation=gate_activation, activation=activation, forget_bias=forget_bias, dtype=dtype)
     return outputs, states[0], states[1]
+
+
+arguments.explain(globals())

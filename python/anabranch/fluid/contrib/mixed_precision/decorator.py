@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import layers, unique_name
+from ... import arguments, layers, unique_name
 from ...described import Described
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable, default_main_program, default_startup_program, program_guard
@@ -229,3 +229,6 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
     return OptimizerWithMixedPrecision(optimizer, amp_lists or AutoMixedPrecisionLists(), init_loss_scaling,
                                        use_dynamic_loss_scaling, incr_every_n_steps, decr_every_n_nan_or_inf,
                                        incr_ratio, decr_ratio, dtype)
+
+
+arguments.explain(globals())

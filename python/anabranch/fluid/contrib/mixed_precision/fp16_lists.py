@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ... import arguments
 from ...described import Described
 from ...errors import InvalidValue
 
@@ -48,3 +49,6 @@ class AutoMixedPrecisionLists(Described):
         self.black_list = (set(_BLACK) | black) - white
         self.gray_list = set(_GRAY) - white - black
         self.black_varnames = custom_black_varnames
+
+
+arguments.explain(globals())

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ... import arguments
 from ...errors import Violated
 
 __all__ = ["distributed_batch_reader"]
@@ -45,3 +46,6 @@ def distributed_batch_reader(batch_reader: Callable[[], Iterator[Any]]) -> Calla
             if number % count == count - 1:
                 yield held
     return reader
+
+
+arguments.explain(globals())

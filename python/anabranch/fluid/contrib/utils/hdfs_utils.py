@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ... import arguments
 from ...errors import InvalidValue, Unavailable
 from ...file_systems import files_of, tried
 
@@ -202,3 +203,6 @@ def _all_of(what: str, copy: Any, pairs: Sequence[tuple[str, str]], at_a_time: i
         failed = [pair[0] for pair, done in zip(pairs, pool.map(copy, pairs)) if not done]
     if failed:
         raise Unavailable("%s: could not copy %s" % (what, ", ".join(failed)))
+
+
+arguments.explain(globals())
