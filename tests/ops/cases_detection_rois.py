@@ -255,10 +255,14 @@ def perspective(i, a):
 
 
 def quadrangles(*lengths):
-    """Rectangles whose corners were moved."""
-    box = regions(*lengths, low=-1.0, high=12.0).array
-    corners = box[:, [0, 1, 2, 1, 2, 3, 0, 3]] + real(len(box), 8) * 0.8
-    return Seq(corners, [list(lengths)])
+    """Rectangles whose corners were moved, the left ones up and the right ones down: whether a
+    pixel lies on a side follows from where the side meets the pixel's row, which float32 cannot tell for a side that is
+    almost level.
+    """
+    corner = real(sum(lengths), 2, lo=-1, hi=6)
+    box = np.concatenate([corner, corner + real(sum(lengths), 2, lo=3, hi=6)], 1)
+    moves = real(len(box), 8, lo=0.2, hi=0.8) * [1, -1, 1, 1, -1, 1, 1, -1]
+    return Seq(box[:, [0, 1, 2, 1, 2, 3, 0, 3]] + moves, [list(lengths)])
 
 
 ROTATED = {"spatial_scale": 0.5, "transformed_height": 4, "transformed_width": 5}
