@@ -133,8 +133,6 @@ MISTAKES = {
                                          "one of QueueDataset, InMemoryDataset.*; did you mean InMemoryDataset[?]"),
     "a fed name of a saved model": (lambda: save(["X"]), ValueError,
                                     "^save_inference_model: feeded_var_names .* 'X'; did you mean x[?]"),
-    "a flag with a typo": (lambda: fluid.set_flags({"FLAGS_check_nan_in": True}), ValueError,
-                           "there is no flag 'FLAGS_check_nan_in'; did you mean FLAGS_check_nan_inf[?]\n"),
     "a fetched name with a typo": (lambda: fetch("mean_0.tmp"), LookupError,
                                    "variable mean_0.tmp is computed by no op.*; did you mean mean_0.tmp_0.*\n"),
     "the name of a Python variable fetched": (lambda: fetch("loss"), LookupError, "fetch the Variable itself"),

@@ -15,7 +15,7 @@ void each_place(const KernelContext& c, const std::vector<int64_t>& places, int6
   });
 }
 
-// Calls copy(step) for each step after the first, and begins with `first`, or zeros.
+// Calls copy(step) for each step after the first, and starts with `first`, or zeros.
 template <class T, class Fn>
 void each_previous(const KernelContext& c, const Steps& order, Slab<const T> first, int64_t width, T* to, Fn&& copy) {
   if (order.count() == 0) return;
