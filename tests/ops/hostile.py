@@ -37,7 +37,8 @@ def _with_array(value, array):
 def _shapes(array):
     for axis in range(array.ndim):
         yield f"axis {axis} zeroed", np.take(array, [], axis)
-        yield f"axis {axis} one longer", np.concatenate([array, np.take(array, [0], axis)], axis)
+        if array.shape[axis]:
+            yield f"axis {axis} one longer", np.concatenate([array, np.take(array, [0], axis)], axis)
     for first, second in itertools.combinations(range(array.ndim), 2):
         yield f"axes {first} and {second} zeroed", np.take(np.take(array, [], first), [], second)
     if array.ndim > 1 and len(array):
