@@ -107,7 +107,7 @@ def test_reports_fit_80_columns(tmp_path):
     assert code == 0 and any(line.startswith("  fuse_recurrent") for line in lines)
     lines, _, code = lines_of(["-m", "anabranch", "explain", str(tmp_path / "train.py")])
     at = lines.index("  changed by:")
-    assert code == 0 and len(lines) < 30 and any(line.startswith("    fuse_fc ") for line in lines[at:]), lines
+    assert code == 0 and len(lines) < 40 and any(line.startswith("    fuse_fc ") for line in lines[at:]), lines
     assert "fuse_recurrent" in " ".join(lines).partition("not changed by: ")[2]
     assert "  skipped because the program runs on the CPU: mixed_precision," in "\n".join(lines)
     for name in ("layers.fc", "NotFound", "lookup_table_v2", "FLAGS_check_nan_inf"):
