@@ -20,6 +20,8 @@ import record  # noqa: E402
 
 #: Lines of Python and of operators in the order of their making, as on a terminal.
 ENVIRONMENT = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "..", "python"), CPU_NUM="1", PYTHONUNBUFFERED="1")
+#: Those that end elsewhere by default: Fluid 1.8.5 gives this LSTM no gradient through its cells (docs/differences.md).
+EXACT = {"lstm_dropout"}
 #: Those that take longest.
 LONG = {"ssd_like", "resnet_cifar", "vgg_cifar"}
 with open(os.path.join(SCRIPTS, "records", "random.json")) as _file:
@@ -70,17 +72,24 @@ def test_a_sample_of_the_guides_says_what_it_said(name, words, root, tmp_path):
 
 
 @pytest.mark.parametrize("name", named("random"))
-def test_a_script_that_draws_at_random_ends_where_it_ended(name, root, tmp_path):
-    """Within the last losses of five runs of 1.8.5; where one run is not, the middle one of five, and twice the width
-    of those on either side: single runs lie farther out now and then, those of 1.8.5, too."""
-    least, most = min(SPREADS[name]), max(SPREADS[name])
+def test_a_script_that_draws_at_random_ends_where_it_ended(name, root, tmp_path, monkeypatch):
+    """Within the last losses of 25 runs of 1.8.5; where one run is not, the middle one of five is."""
+    if name in EXACT:
+        monkeypatch.setitem(ENVIRONMENT, "FLAGS_fluid_exact", "1.8.5")
+    recorded = SPREADS[name]["losses"]
+    least, most = recorded[0], recorded[-1]
     path, losses = os.path.join(SCRIPTS, "random", name + ".py"), []
     while len(losses) < 5:
         losses.append(record.last_loss(run(root, tmp_path, path).stdout))
         if least <= losses[0] <= most:
             return
-    room = 2 * (most - least)
-    assert least - room <= sorted(losses)[2] <= most + room, losses
+    assert least <= sorted(losses)[2] <= most, losses
+
+
+@pytest.mark.parametrize("name", sorted(SPREADS))
+def test_a_script_that_learns_nothing_would_be_found(name):
+    recorded = SPREADS[name]["losses"]
+    assert len(recorded) == 25 and recorded == sorted(recorded) and SPREADS[name]["untrained"] > recorded[-1]
 
 
 def test_a_difference_is_found():
