@@ -13,8 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "accept_loop.h"
 #include "address.h"
-#include "door.h"
 #include "exchange.h"
 
 namespace anabranch::ps {
@@ -129,11 +129,11 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
       : limits_(limits), handler_(std::move(handler)), counts_(std::move(counts)) {}
   ~GrpcListener() override {
     if (!server_) return;
-    door_->stop();
+    accepting_->stop();
     std::promise<void> over;
     // gRPC waits for callers that do not read.
     std::thread cuts([this, ended = over.get_future()] {
-      if (ended.wait_for(kGrace) == std::future_status::timeout) door_->cut();
+      if (ended.wait_for(kGrace) == std::future_status::timeout) accepting_->cut();
     });
     server_->Shutdown(std::chrono::system_clock::now() + kGrace);
     over.set_value();
@@ -151,7 +151,7 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
     server_ = builder.BuildAndStart();
     if (!server_) return false;
     port_ = sockets.front().port();
-    door_ = std::make_unique<Door>(std::move(sockets), endpoint, std::move(taken), std::move(tell));
+    accepting_ = std::make_unique<AcceptLoop>(std::move(sockets), endpoint, std::move(taken), std::move(tell));
     return true;
   }
   int port() const override { return port_; }
@@ -167,7 +167,7 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
   const std::shared_ptr<PeerCounts> counts_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Door> door_;
+  std::unique_ptr<AcceptLoop> accepting_;
 };
 
 }  // namespace

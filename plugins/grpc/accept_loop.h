@@ -16,18 +16,18 @@
 
 namespace anabranch::ps {
 
-class Door {
+class AcceptLoop {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
   using Tell = std::function<void(const std::string&)>;
-  Door(std::vector<Socket> sockets, std::string endpoint, std::unique_ptr<Acceptor> inside, Tell tell);
-  ~Door();
-  Door(const Door&) = delete;
+  AcceptLoop(std::vector<Socket> sockets, std::string endpoint, std::unique_ptr<Acceptor> grpc, Tell tell);
+  ~AcceptLoop();
+  AcceptLoop(const AcceptLoop&) = delete;
   void stop();  // accepts no more
   void cut();   // after that: ends all connections, as if the callers had gone
 
  private:
-  struct Guest {
+  struct Connection {
     ino_t file;  // a descriptor belongs to another file when it was closed and given out again
     std::string from;
   };
@@ -35,15 +35,15 @@ class Door {
   void work();
   void accept_at(const Socket& socket);
   void refuse_one(const Socket& socket);
-  bool has_room(int fd, const std::string& from);
+  bool may_accept(int fd, const std::string& from);
   void refuse(const std::string& why);
 
   const std::vector<Socket> sockets_;
   const std::string endpoint_;
-  const std::unique_ptr<Acceptor> inside_;
+  const std::unique_ptr<Acceptor> grpc_;
   const Tell tell_;
-  Socket reserve_, stop_;  // the first one is closed to accept a connection that is turned away
-  std::map<int, Guest> guests_;
+  Socket reserve_, stop_;  // reserve_ is closed to accept a connection that is refused
+  std::map<int, Connection> connections_;
   std::chrono::steady_clock::time_point quiet_until_{};  // after a line in the log
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-#include "door.h"
+#include "accept_loop.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@ namespace anabranch::ps {
 namespace {
 
 constexpr std::chrono::seconds kQuiet{60};
-constexpr int kPauseMs = 20;       // when not even the reserve helps
-constexpr int kMostRooms = 64;     // descriptors that connections do not get
-constexpr int kFewestGuests = 16;  // of one address, for all limits
+constexpr int kPauseMs = 20;         // when not even the reserve helps
+constexpr int kReserved = 64;        // descriptors that connections do not get
+constexpr int kMinConnections = 16;  // of one address, for all limits
 
 int limit() {
   rlimit both{};
@@ -29,7 +29,7 @@ int limit() {
   return static_cast<int>(std::min<rlim_t>(both.rlim_cur, 1 << 20));
 }
 
-int spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+int open_null() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 int take(const Socket& socket, sockaddr_storage* from) {
   socklen_t size = sizeof(*from);
@@ -52,35 +52,38 @@ ino_t file_of(int fd) {
 
 }  // namespace
 
-Door::Door(std::vector<Socket> sockets, std::string endpoint, std::unique_ptr<Acceptor> inside, Tell tell)
+AcceptLoop::AcceptLoop(std::vector<Socket> sockets, std::string endpoint, std::unique_ptr<Acceptor> grpc, Tell tell)
     : sockets_(std::move(sockets)),
       endpoint_(std::move(endpoint)),
-      inside_(std::move(inside)),
+      grpc_(std::move(grpc)),
       tell_(std::move(tell)),
-      reserve_(spare()),
+      reserve_(open_null()),
       stop_(eventfd(0, EFD_CLOEXEC)) {
   thread_ = std::thread([this] { work(); });
 }
 
-Door::~Door() { stop(); }
+AcceptLoop::~AcceptLoop() { stop(); }
 
-void Door::stop() {
+void AcceptLoop::stop() {
   if (!thread_.joinable()) return;
   eventfd_write(stop_.fd(), 1);
   thread_.join();
 }
 
-void Door::cut() {
-  for (const auto& [fd, guest] : guests_) {
-    if (file_of(fd) == guest.file) shutdown(fd, SHUT_RDWR);
+void AcceptLoop::cut() {
+  for (const auto& [fd, accepted] : connections_) {
+    if (file_of(fd) == accepted.file) shutdown(fd, SHUT_RDWR);
   }
 }
 
-void Door::work() {
+void AcceptLoop::work() {
   std::vector<pollfd> watched{{stop_.fd(), POLLIN, 0}};
   for (const Socket& s : sockets_) watched.push_back({s.fd(), POLLIN, 0});
   while (true) {
-    if (poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return;
+    if (poll(watched.data(), watched.size(), -1) < 0) {
+      if (errno != EINTR) return;
+      continue;
+    }
     if (watched[0].revents) return;
     for (size_t i = 0; i < sockets_.size(); ++i) {
       if (watched[i + 1].revents) accept_at(sockets_[i]);
@@ -88,52 +91,53 @@ void Door::work() {
   }
 }
 
-void Door::accept_at(const Socket& socket) {
+void AcceptLoop::accept_at(const Socket& socket) {
   sockaddr_storage from{};
   const int fd = take(socket, &from);
   if (fd < 0) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) refuse_one(socket);
     return;  // else the caller has gone
   }
-  Socket guest(fd);
-  if (!has_room(fd, name_of(from))) return;
+  Socket accepted(fd);
+  if (!may_accept(fd, name_of(from))) return;
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  guests_[fd] = {file_of(fd), name_of(from)};
+  connections_[fd] = {file_of(fd), name_of(from)};
   Acceptor::NewConnectionParameters given;
   given.listener_fd = socket.fd();
-  given.fd = guest.release();
-  inside_->HandleNewConnection(&given);
+  given.fd = accepted.release();
+  grpc_->HandleNewConnection(&given);
 }
 
-// It hears so at once, and tries again; in the queue of the socket it would wait.
-void Door::refuse_one(const Socket& socket) {
+// The caller is notified at once and tries again; in the queue of the socket it would wait.
+void AcceptLoop::refuse_one(const Socket& socket) {
   refuse("it has no descriptor left");
   reserve_ = Socket();
   sockaddr_storage from{};
   const Socket refused(take(socket, &from));
-  reserve_ = Socket(spare());
+  reserve_ = Socket(open_null());
   if (refused.fd() < 0) poll(nullptr, 0, kPauseMs);
 }
 
-bool Door::has_room(int fd, const std::string& from) {
+bool AcceptLoop::may_accept(int fd, const std::string& from) {
   const int most = limit();
-  if (fd >= most - std::min(most / 8, kMostRooms)) {  // the lowest free number is given out
+  if (fd >= most - std::min(most / 8, kReserved)) {  // the lowest free number is given out
     refuse("it keeps its last descriptors for files");
     return false;
   }
   const auto count = [&] {
-    return std::count_if(guests_.begin(), guests_.end(), [&](const auto& g) { return g.second.from == from; });
+    return std::count_if(connections_.begin(), connections_.end(),
+                         [&](const auto& g) { return g.second.from == from; });
   };
-  const int most_of_one = std::max(kFewestGuests, most / 2);
-  if (static_cast<int>(guests_.size()) < most_of_one || count() < most_of_one) return true;
-  std::erase_if(guests_, [](const auto& g) { return file_of(g.first) != g.second.file; });
-  if (count() < most_of_one) return true;
-  refuse(from + " has " + std::to_string(most_of_one) + " of them");
+  const int peer_limit = std::max(kMinConnections, most / 2);
+  if (static_cast<int>(connections_.size()) < peer_limit || count() < peer_limit) return true;
+  std::erase_if(connections_, [](const auto& g) { return file_of(g.first) != g.second.file; });
+  if (count() < peer_limit) return true;
+  refuse(from + " has " + std::to_string(peer_limit) + " of them");
   return false;
 }
 
-void Door::refuse(const std::string& why) {
+void AcceptLoop::refuse(const std::string& why) {
   const auto now = std::chrono::steady_clock::now();
   if (now < quiet_until_) return;
   quiet_until_ = now + kQuiet;
