@@ -114,9 +114,9 @@ void AcceptLoop::refuse_one(const Socket& socket) {
   refuse("it has no descriptor left");
   reserve_ = Socket();
   sockaddr_storage from{};
-  const Socket refused(take(socket, &from));
+  const bool refused = Socket(take(socket, &from)).fd() >= 0;  // closed at once: its descriptor is the next reserve
   reserve_ = Socket(open_null());
-  if (refused.fd() < 0) poll(nullptr, 0, kPauseMs);
+  if (!refused) poll(nullptr, 0, kPauseMs);
 }
 
 bool AcceptLoop::may_accept(int fd, const std::string& from) {

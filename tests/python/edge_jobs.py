@@ -32,6 +32,27 @@ fleet.distributed_optimizer(optimizer, make(2) if strategy == "geo" else make())
 if fleet.is_server():
     fleet.init_server(get("JOB_FROM") or None)
     print("serves", flush=True)
+    if get("JOB_FILES"):
+        import resource, socket, threading
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(get("JOB_FILES")), int(get("JOB_FILES"))))
+        def take_all(seconds):
+            held = []
+            while True:
+                try:
+                    socket.create_connection((get("POD_IP"), int(get("PADDLE_PORT")))).close()
+                    break
+                except ConnectionError:
+                    time.sleep(0.05)
+            try:
+                while True:
+                    held.append(open("/dev/null"))
+            except OSError:
+                print("all taken", flush=True)
+            time.sleep(seconds)
+            for file in held:
+                file.close()
+            print("given back", flush=True)
+        threading.Thread(target=take_all, args=(float(get("JOB_TAKES_FILES_S", "0")),), daemon=True).start()
     fleet.run_server()
     print("over", flush=True)
     sys.exit(0)

@@ -1,5 +1,6 @@
 """The edges of a job: roles that are missing, over, refused or of another job; workers and servers that come back."""
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -87,6 +88,28 @@ def test_a_worker_of_another_job_is_refused_on_both_sides(jobs, setting, value, 
         assert "trainer 1 does not fit the server at %s: " % one.endpoint in text, text
         assert said in text, text
     assert time.monotonic() - begun < 30
+
+
+# ---- descriptors
+
+@pytest.mark.parametrize("takes_s,connections", [("2", 5), ("0", 120)], ids=["none left", "one peer takes many"])
+def test_a_server_without_descriptors_refuses_at_once_and_recovers(jobs, takes_s, connections):
+    one = jobs(JOB_STEPS="3")
+    one.start("server", JOB_FILES="64", JOB_TAKES_FILES_S=takes_s)
+    one.wait_for("all taken" if takes_s == "2" else "given back", "server")
+    host, _, port = one.endpoint.rpartition(":")
+    open_ones = [socket.create_connection((host, int(port)), timeout=10) for _ in range(connections)]
+    refused = [client.recv(1) == b"" for client in open_ones[-5:]]  # a client that waits in a queue would time out
+    # The server may still have the descriptor of the connection by which the script found it listening.
+    assert sum(refused) >= 4 and one.text("server").count(" refuses connections: ") == 1, one.text("server")
+    for client in open_ones:
+        client.close()
+    one.wait_for("given back", "server")
+    begun = time.monotonic()
+    one.start("worker")
+    assert one.processes["worker", 0].wait(60) == 0, one.text("worker")
+    one.wait_for("over", "server")
+    assert len(one.losses()) == 3 and time.monotonic() - begun < 20
 
 
 # ---- GEO starts with the values of the servers
