@@ -4,7 +4,7 @@ import listed_when as when
 from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 
-NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
+NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 MORE = (
     "arguments with one more or one fewer axis of extent 1, with more columns, with a lower rank, or "
     "with all extents known"
@@ -19,14 +19,14 @@ MEETS = (
     "`axis` that does not fit"
 )
 LOD = (
-    "sequences that do not end at the last row of a result (`accuracy`, `index_select` on axis 0, `stack` of "
+    "a LoD that covers more or fewer rows than the result has (`accuracy`, `index_select` on axis 0, `stack` of "
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 WIDE_ROWS = "sparse rows of more than two axes"
 HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
-CANCELS = "roots of values that nearly cancel: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
+CANCELS = "roots of differences close to 0: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
 
 RULES = [Rule(WORKS, MORE, (op,), theirs=pattern) for op, pattern in TAKEN.items()]
 RULES += [Rule(RAISES, PART, (op,), ours=pattern) for op, pattern in REFUSED.items()]

@@ -30,7 +30,7 @@ from when_nets import (
 
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
-NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
+NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 TAKEN = (
     "arguments with one more or one fewer axis of extent 1, with more columns, with a lower rank, or "
     "with all extents known"
@@ -46,7 +46,7 @@ DEFORMED = "`deformable_conv` with an `im2col_step` other than 1 (the default is
 POLYGONS = "`multiclass_nms` of polygons that intersect themselves"
 ANY_ID = "the ids of `embedding`"
 COUNTS = "the classes that `detection_map` counts"
-SCORES = "the state of `detection_map`: its order, and the scores if those of TruePos and FalsePos differ"
+SCORES = "the state of `detection_map`: the order of its rows, and scores that differ between TruePos and FalsePos"
 CASCADE = "`generate_proposal_labels` with `is_cascade_rcnn=True`"
 COLLECTED = "`collect_fpn_proposals` of equal scores; `collect_fpn_proposals` with a `post_nms_topN` of 0"
 NO_IMAGES = "sequences of the results of `mine_hard_examples`, `matrix_nms`, `multiclass_nms` without images"
@@ -62,15 +62,15 @@ OF_LEVELS = (
     "several LoD levels, `sequence_pool` of three levels"
 )
 APPENDED = "`lod_append` below a level of sequences"
-TIMES = "sequences of `expand` with ExpandTimes and an attribute of -1"
+TIMES = "sequences of `expand` with ExpandTimes, if the first number of `expand_times` is not 1"
 UNREAD = "gradient of a tensor array with elements that are never read"
 TREE = "gradient of `tree_conv` with respect to the nodes, for an `output_size` above 1"
 INSTAG = "`filter_by_instag` of more than two axes, or of tags with several levels"
 FP16 = "`save_as_fp16`, `load_as_fp16` of dtypes other than float32"
 RANGE = "a scale of 0 or below in `fake_quantize_*`; a sum of squares of 0 in `data_norm`"
 ROUNDING = (
-    "results of which most digits cancel; recurrences of large inputs; `roi_perspective_transform` of "
-    "regions that are almost lines"
+    "results that lose most of their digits to cancellation; recurrences of large inputs; "
+    "`roi_perspective_transform` of regions that are almost lines"
 )
 BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
 BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")

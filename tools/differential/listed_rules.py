@@ -5,7 +5,7 @@ from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense import RULES as DENSE
 from listed_nets import RULES as NETS
 
-NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
+NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 REDUCED = "the attributes `in_dtype`, `out_dtype` of `reduce_*`"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 ALL_AXES = "gradient of `reduce_*` with all axes listed; `reduce_*` over all axes with `keep_dim`"

@@ -181,8 +181,8 @@ class DetectionMAP(detection_metric.DetectionMAP):
     Args:
         input (Variable): detections [M, 6], float32 or float64: class, score, and box in fractions of the image, with a
             sequence for each image.
-        gt_label (Variable): classes [N, 1] of the true boxes, with a sequence for each image.
-        gt_box (Variable): true boxes [N, 4], dtype of ``input``.
+        gt_label (Variable): classes [N, 1] of the ground-truth boxes, with a sequence for each image.
+        gt_box (Variable): ground-truth boxes [N, 4], dtype of ``input``.
         gt_difficult (Variable, optional): [N, 1]: 1 for difficult boxes.
         class_num (int): number of classes, including the background.
         background_label (int): ignored. Default 0.

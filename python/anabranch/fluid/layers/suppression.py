@@ -182,9 +182,9 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
                   ap_version: str = "integral") -> Variable:
     """Computes the mean average precision of detections.
 
-    Detections are visited in the order of decreasing scores. A detection is correct if it overlaps a true box of its
-    class by more than ``overlap_threshold``, and the true box that it overlaps most has not been found before. Classes
-    without a true box are ignored. Source: Everingham et al., doi:10.1007/s11263-009-0275-4.
+    Detections are visited in the order of decreasing scores. A detection is correct if it overlaps a ground-truth box
+    of its class by more than ``overlap_threshold``, and the ground-truth box that it overlaps most has not been found
+    before. Classes without a ground-truth box are ignored. Source: Everingham et al., doi:10.1007/s11263-009-0275-4.
 
     Args:
         detect_res (Variable): [M, 6], float32 or float64: class, score, and box in fractions of the image, with a
@@ -196,8 +196,8 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
         overlap_threshold (float): minimum overlap of a match. Default 0.3.
         evaluate_difficult (bool): False: ignores difficult boxes and the detections that match them. Default True.
         has_state (Variable, optional): [1], int32. If it is not 0, ``input_states`` is continued.
-        input_states (list, optional): three Variables: the numbers of true boxes of each class, and the correct and the
-            wrong detections of previous batches, in the form of ``out_states``.
+        input_states (list, optional): three Variables: the numbers of ground-truth boxes of each class, and the correct
+            and the wrong detections of previous batches, in the form of ``out_states``.
         out_states (list, optional): three Variables that receive these values, including this batch.
         ap_version (str): "integral" (default), the area under the precision-recall curve, or "11point", the mean of the
             best precisions at 11 levels of recall.

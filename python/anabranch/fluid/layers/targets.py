@@ -22,9 +22,9 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
                       use_random: bool = True) -> tuple[Variable, ...]:
     """Selects anchors for training, and returns their predictions and targets.
 
-    An anchor is foreground if it overlaps a true box by at least ``rpn_positive_overlap``, or if it is the anchor that
-    overlaps a true box most. It is background if it overlaps every true box by less than ``rpn_negative_overlap``.
-    Source: Ren et al., arXiv:1506.01497.
+    An anchor is foreground if it overlaps a ground-truth box by at least ``rpn_positive_overlap``, or if it is the
+    anchor that overlaps a ground-truth box most. It is background if it overlaps every ground-truth box by less than
+    ``rpn_negative_overlap``. Source: Ren et al., arXiv:1506.01497.
 
     Args:
         bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
@@ -84,9 +84,9 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
                             negative_overlap: float = 0.4) -> tuple[Variable, ...]:
     """Selects anchors for the training of RetinaNet, and returns their predictions and targets.
 
-    An anchor is foreground if it overlaps a true box by at least ``positive_overlap``, or if it is the anchor that
-    overlaps a true box most. Its label is that of the box that it overlaps most. An anchor is background if it overlaps
-    every true box by less than ``negative_overlap``. Source: Lin et al., arXiv:1708.02002.
+    An anchor is foreground if it overlaps a ground-truth box by at least ``positive_overlap``, or if it is the anchor
+    that overlaps a ground-truth box most. Its label is that of the box that it overlaps most. An anchor is background
+    if it overlaps every ground-truth box by less than ``negative_overlap``. Source: Lin et al., arXiv:1708.02002.
 
     Args:
         bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
@@ -146,9 +146,9 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
                              is_cascade_rcnn: bool = False) -> tuple[Variable, ...]:
     """Selects proposals for the training of the second stage, and returns them with their classes and offsets.
 
-    The candidates are the proposals and the true boxes. A candidate is foreground if it overlaps a true box by at least
-    ``fg_thresh``, and background if its largest overlap is at least ``bg_thresh_lo`` and below ``bg_thresh_hi``.
-    Source: Girshick, Fast R-CNN, arXiv:1504.08083.
+    The candidates are the proposals and the ground-truth boxes. A candidate is foreground if it overlaps a ground-truth
+    box by at least ``fg_thresh``, and background if its largest overlap is at least ``bg_thresh_lo`` and below
+    ``bg_thresh_hi``. Source: Girshick, Fast R-CNN, arXiv:1504.08083.
 
     Args:
         rpn_rois (Variable): [proposals, 4], float32 or float64: left, top, right, bottom in pixels, with a sequence
@@ -167,8 +167,8 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
         class_nums (int): number of classes, including the background.
         use_random (bool): True: samples the candidates at random. False: takes the first ones. Default True.
         is_cls_agnostic (bool): stores the offsets of every class at class 1. Default False.
-        is_cascade_rcnn (bool): the proposals come from an earlier stage: uses all of them, without the true boxes.
-            Default False.
+        is_cascade_rcnn (bool): the proposals come from an earlier stage: uses all of them, without the ground-truth
+            boxes. Default False.
 
     Returns:
         tuple: regions [rois, 4], the foreground first; labels [rois, 1], int32, 0 for background; offsets [rois, 4 *
@@ -208,8 +208,8 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
 def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable,
                          rois: Variable, labels_int32: Variable, num_classes: int,
                          resolution: int) -> tuple[Variable, Variable, Variable]:
-    """Generates masks for the training of the mask branch: the polygons of the true boxes, drawn on a grid over each
-    region that has a class.
+    """Generates masks for the training of the mask branch: the polygons of the ground-truth boxes, drawn on a grid over
+    each region that has a class.
 
     An image without such a region gets one row: its first background region, with a mask of -1. Source: He et al., Mask
     R-CNN, arXiv:1703.06870.
@@ -219,8 +219,8 @@ def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Vari
         gt_classes (Variable): [truths, 1], int32, with a sequence for each image. Boxes of class 0 have no mask.
         is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds, which have no mask.
         gt_segms (Variable): [points, 2], dtype of ``im_info``: x and y of the vertices of polygons, in pixels of the
-            original image, with three levels of sequences: the true boxes of an image, the polygons of a box, and the
-            points of a polygon.
+            original image, with three levels of sequences: the ground-truth boxes of an image, the polygons of a box,
+            and the points of a polygon.
         rois (Variable): [rois, 4], dtype of ``im_info``: left, top, right, bottom in pixels, with a sequence for each
             image.
         labels_int32 (Variable): [rois, 1], int32: classes of the regions, 0 for background.

@@ -18,11 +18,11 @@ def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequ
                 use_label_smooth: bool = True, name: str | None = None, scale_x_y: float = 1.0) -> Variable:
     """Computes the loss of YOLOv3 at one scale of its output.
 
-    A true box belongs to the anchor with the most similar shape, if this anchor is in ``anchor_mask``. Its loss is (2 -
-    w * h) * score * (cross entropy of its position in its cell + distance of ln(size / anchor)) + score * (cross
-    entropy of its classes). In addition, the loss contains the cross entropy of the confidence of each predicted box.
-    Predicted boxes that do not belong to a true box but overlap one by more than ``ignore_thresh`` are excluded.
-    Source: Redmon & Farhadi, arXiv:1804.02767.
+    A ground-truth box belongs to the anchor with the most similar shape, if this anchor is in ``anchor_mask``. Its loss
+    is (2 - w * h) * score * (cross entropy of its position in its cell + distance of ln(size / anchor)) + score *
+    (cross entropy of its classes). In addition, the loss contains the cross entropy of the confidence of each predicted
+    box. Predicted boxes that do not belong to a ground-truth box but overlap one by more than ``ignore_thresh`` are
+    excluded. Source: Redmon & Farhadi, arXiv:1804.02767.
 
     Args:
         x (Variable): [N, A * (5 + class_num), H, H], float32 or float64. For each of the A anchors of this scale: tx,
