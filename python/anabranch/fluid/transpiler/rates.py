@@ -1,4 +1,4 @@
-"""Learning rates that the script computes with its own ops, which servers compute like the public schedules."""
+"""Learning rates that the script computes with its own ops; servers compute them like fluid.layers schedules."""
 from __future__ import annotations
 
 from typing import Any
