@@ -19,7 +19,7 @@ MEETS = (
     "`axis` that does not fit"
 )
 LOD = (
-    "a LoD that covers more or fewer rows than the result has (`accuracy`, `index_select` on axis 0, `stack` of "
+    "an LoD that covers more or fewer rows than the result has (`accuracy`, `index_select` on axis 0, `stack` of "
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
