@@ -27,7 +27,7 @@ def compare(*args):
 def test_all_strategies_of_the_example():
     done = compare("--rounds", "1", "--steps", "60", "--geo-every", "20", EXAMPLE, "--strategy", "async")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("60 steps of each worker, 2 servers, 2 workers, best of 1 rounds\n\nstrategy ")
+    assert done.stdout.startswith("60 steps of each worker, 2 servers, 2 workers, best of 1 round\n\nstrategy ")
     rows = {name: (int(speed.replace(",", "")), float(share), float(auc))
             for name, speed, share, auc in ROW.findall(done.stdout)}
     assert set(rows) == set(strategies.STRATEGIES), done.stdout + done.stderr

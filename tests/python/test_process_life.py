@@ -189,7 +189,7 @@ def test_a_run_inside_a_run_waits_for_no_other_thread(tmp_path):
         first._engine.set_probe(inner)
         second._engine.set_probe(slow)
         exe.run(first, feed=feed, fetch_list=[loss])
-        assert len(said) == 1 and "cannot be waited for" in said[0], said
+        assert len(said) == 1 and "another thread is running this program" in said[0], said
         """, tmp_path)
 
 
