@@ -55,7 +55,8 @@ ROWS = [
      "executor_api known_calls predictor profiler memory_report train_from_dataset device_nets device_rows"),
     ("plugins/simdevice", "device/", "devices device_api device_memory simdevice/"),
     ("plugins/cuda", "cuda/", "cuda_wheel gpu_check gpu/"),
-    ("plugins/grpc, plugins/gloo", "ps_network ps_hostile comm", "cluster_processes collective_processes"),
+    ("plugins/grpc, plugins/gloo", "ps_network ps_hostile ps_certificates comm",
+     "cluster_processes collective_processes"),
     ("python/bindings", "", "framework lod_tensor executor_api repr docstrings doctests"),
     ("python/anabranch/fluid", "",
      "api_signatures arguments layers_build imports modules small_modules optimizer_build optimizer_wrappers "
