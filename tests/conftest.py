@@ -51,6 +51,17 @@ def pytest_collection_modifyitems(config, items):
         items.sort(key=_seconds, reverse=True)
 
 
+@pytest.fixture(autouse=True)
+def profiler_off():
+    """A test that leaves the profiler on would have it count the runs of all later tests of its process."""
+    yield
+    core = sys.modules.get("anabranch._core")
+    if core and core.profiler_on():
+        core.stop_profiler()
+        core.reset_profiler()
+        pytest.fail("the test left the profiler on")
+
+
 def pytest_runtest_logreport(report):
     _took[report.nodeid] += report.duration
 

@@ -1,4 +1,4 @@
-// Certificates of servers and workers: each side accepts only the other one's, valid and of its own authority.
+// Certificates of servers and workers: each side accepts only the other one's, from the authority it trusts and valid.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -220,7 +220,7 @@ def test_the_page_of_a_profile():
         for _ in range(5):
             executor.run(main, feed={"x": numpy.ones((32, 64), "float32")}, fetch_list=[y])
         report = profiling.take()
-        fluid.profiler.reset_profiler()
+        fluid.profiler.stop_profiler(profile_path="")
         from anabranch.profiling.page import page_of
         page = page_of(report, memory=fluid.memory_report(main))
     chain = page[page.index("longest operators of the chain"):]
