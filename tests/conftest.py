@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "support"))
 from shares import todays  # noqa: E402
 
 TABLE = os.path.join(HERE, "durations.tsv")

@@ -113,12 +113,12 @@ def layer(name, info):
 def layer_calls(name, info):
     if layer(name, info)[0] == NOT_NEEDED:
         return NOT_NEEDED, "no layer makes this op"
-    with gzip.open(os.path.join(ROOT, "tests", "python", "data", "layer_programs.json.gz"), "rt") as file:
+    with gzip.open(os.path.join(ROOT, "tests", "data", "layer_programs.json.gz"), "rt") as file:
         record = json.load(file)
     calls = [call for call, made in sorted(record.items()) if isinstance(made, dict) and any(
         op[0] == name for side in ("main", "startup") for block in made[side] for op in block)]
     return (OK, "%d recorded, such as %s" % (len(calls), calls[0])) if calls else (
-        MISSING, "no line of tests/python/layer_cases makes it, or the line is not recorded")
+        MISSING, "no line of tests/support/layer_cases makes it, or the line is not recorded")
 
 
 def golden(name, info):

@@ -17,16 +17,16 @@ HELD = ["src", "plugins", "python", "tests", "tools", "benchmarks", "docs", "exa
 ENDS = (".h", ".cc", ".cu", ".py", ".pyi", ".md", ".proto", "dev")
 
 # The glossary, this file and its test, which list the old words, and a license text.
-SKIPPED = re.compile(r"^(docs/understand/glossary\.md|tools/check_words\.py|tests/python/test_house\.py|"
+SKIPPED = re.compile(r"^(docs/understand/glossary\.md|tools/check_words\.py|tests/python/project/test_house\.py|"
                      r"python/anabranch/_core\.pyi|examples/data/README\.md)$")
 
 # SIMD lanes are the field's word; so are the lanes of a row in the kernels for devices, and of a thread of PTX.
 KERNELS = re.compile(r"^(src/ops/|plugins/simdevice/|plugins/cuda/|src/base/(ceiling|flags)|src/sparse/record_loops|"
                      r"tests/cpp/(cuda|device|device_kernels)/|tools/(mutants/device|simdevice/)|"
-                     r"tests/python/test_device(s|_elementwise|_many_elements)\.py)")
+                     r"tests/(python/devices/test_device(s|_elementwise|_many_elements)|support/device_(runs|texts))\.py)")
 # Names in recorded data and errors of Fluid that its patterns match: a case's `wanted`, "lr_piece", "shall have".
 DIFFERENTIAL = re.compile(r"^tools/differential/")
-RECORDED = re.compile(r"^tests/python/layer_cases/training\.py")
+RECORDED = re.compile(r"^tests/support/layer_cases/training\.py")
 # Examples and operators about the words of a language.
 LANGUAGE = re.compile(r"word2vec|skip_gram|word_?window|imdb|lesson|/0[578]_|examples/README|sequence_data|datasets?/|"
                       r"dataset_|text|criteo")

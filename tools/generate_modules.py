@@ -362,7 +362,7 @@ def outputs() -> dict[str, str]:
     files[os.path.join(ROOT, "docs", "absent.md")] = absent_page(absent, gone)
     files[os.path.join(PACKAGE, "absent_names.json")] = absent_names(absent, gone)
     names = ",\n".join(' "%s": %s' % (module, json.dumps(names)) for module, names in names_here().items())
-    files[os.path.join(ROOT, "tests", "python", "data", "names_here.json")] = "{\n%s\n}\n" % names
+    files[os.path.join(ROOT, "tests", "data", "names_here.json")] = "{\n%s\n}\n" % names
     return files
 
 

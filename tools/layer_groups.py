@@ -1,6 +1,6 @@
 """The pages of the layers: a small group each, by the modules that define them.
 
-tests/python/test_reference.py holds that each module of layers is in exactly one group.
+tests/python/project/test_reference.py holds that each module of layers is in exactly one group.
 """
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGE = "python_package"
 EVERYTHING = [PACKAGE, "cpp_programs", "anabranch_simdevice"]
-HELPERS = ("tests", "tests/python", "tests/ops", "tests/passes", "tests/trials", "tests/simdevice", "benchmarks",
+HELPERS = ("tests/support", "tests/ops", "tests/passes", "tests/trials", "tests/simdevice", "benchmarks",
            "tools", "tools/simdevice")
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.M)
 PROGRAM = re.compile(r'"release", "(?:python", ")?(\w+)(?:\.so)?"|build/release/(\w+)')

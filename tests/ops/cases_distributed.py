@@ -98,11 +98,11 @@ case("ref_by_trainer_id", {"X": [real(2, 3), Seq(real(2, 3), [[1, 1]])], "Traine
 for op in ("c_sync_calc_stream", "c_sync_comm_stream"):
     case(op, {"X": real(3, 4)}, {}, lambda i, a: i["X"], large={"X": real(301, 1033)})
 for op in ("ring_sum", "ring_weight"):
-    skip(op, "joins the gradients of processes: tests/python/test_collective_processes.py")
-skip("trainer_weight", "weights the losses of several trainers: tests/python/test_parameter_server.py")
-skip("fake_init", "its output holds nothing: tests/python/test_cluster_ops.py")
+    skip(op, "joins the gradients of processes: tests/python/cluster/test_collective_processes.py")
+skip("trainer_weight", "weights the losses of several trainers: tests/python/cluster/test_parameter_server.py")
+skip("fake_init", "its output holds nothing: tests/python/cluster/test_cluster_ops.py")
 for op in ("send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
            "distributed_lookup_growable", "checkpoint_notify", "recv_save", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
            "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_gen_nccl_id", "gen_nccl_id",
            "c_comm_init", "c_comm_init_all", "allreduce", "broadcast", "fl_listen_and_serv"):
-    skip(op, "needs other processes: tests/python/test_cluster_ops.py")
+    skip(op, "needs other processes: tests/python/cluster/test_cluster_ops.py")

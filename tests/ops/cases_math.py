@@ -180,7 +180,7 @@ for number in (1.0, np.inf, np.nan):
 case("is_empty", {"X": real(3, 4)}, ref=lambda i, a: np.array([i["X"].size == 0]))
 for op in ("fused_elementwise", "fused_fc", "fused_fc_grad"):
     skip(op, "made of several ops by a pass: tests/passes")
-skip("squares_of_rows", "stands for several ops on devices: tests/python/test_device_versions.py")
+skip("squares_of_rows", "stands for several ops on devices: tests/python/devices/test_device_versions.py")
 case("log1p", {"X": real(3, 4, lo=-0.5, hi=3.0)}, {}, lambda i, a: np.log1p(i["X"]))
 case("mish", {"X": real(3, 4, lo=-3.0, hi=3.0)}, {}, lambda i, a: i["X"] * np.tanh(np.log1p(np.exp(i["X"]))), rtol=5e-6)
 

@@ -44,7 +44,7 @@ for op in ("fused_batch_norm_act", "fused_batch_norm_act_grad", "fused_add_layer
            "fused_attention", "fused_attention_grad"):
     skip(op, "made of several ops by a pass: tests/passes")
 for op in ("batch_norm_sums", "batch_norm_by_sums", "batch_norm_grad_by_sums"):
-    skip(op, "stand for batch_norm of replicas on devices: tests/python/test_device_sync_norm.py")
+    skip(op, "stand for batch_norm of replicas on devices: tests/python/devices/test_device_sync_norm.py")
 
 
 def lrn(i, a):

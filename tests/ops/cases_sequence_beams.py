@@ -40,7 +40,7 @@ case("beam_search", {"pre_ids": OWN + 1, "pre_scores": TOTAL, "ids": TOKENS, "sc
      {"beam_size": 3, "end_id": 0, "is_accumulated": False}, step, name="probabilities")
 case("beam_search", {"pre_ids": np.array([[2], [3]]), "pre_scores": real(2, 1), "scores": Seq(real(2, 2), [[2], [1, 1]])},
      {"beam_size": 9, "end_id": 0, "is_accumulated": True}, step, name="fewer_than_asked")
-skip("beam_search_decode", "it reads arrays: tests/python/test_beam_search.py")
+skip("beam_search_decode", "it reads arrays: tests/python/layers/test_beam_search.py")
 
 
 def windows(i, a):

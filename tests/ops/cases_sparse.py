@@ -217,7 +217,7 @@ case("filter_by_instag_grad", {"Ins": real(4, 2), "LossWeight": np.zeros((1, 1),
                                "Out@GRAD": real(1, 2)}, {}, grad=(), ref=lambda i, a: np.zeros_like(i["Ins"]), name="none",
      hostile=False)
 for op in ("create_growable_table", "lookup_growable", "lookup_growable_grad", "growable_update"):
-    skip(op, "works on a table, which is not a tensor: tests/python/test_growable_table.py")
+    skip(op, "works on a table, which is not a tensor: tests/python/sparse/test_growable_table.py")
 
 # ---- sparse rows
 

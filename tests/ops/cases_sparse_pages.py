@@ -45,7 +45,7 @@ case("pyramid_hash", {"X": WORDS, "W": W}, dict(SIZES, drop_out_percent=1.0),
      lambda i, a: {"Out": Seq(np.zeros((1, 8), "float32"), [[1]])}, dtypes=("float32",), grad=(), name="all left out",
      hostile=False)  # as the last one
 case("pyramid_hash", {"X": WORDS, "W": W}, SIZES, None, dtypes=("float32",), grad=(), name="wild")
-skip("pyramid_hash_grad", "float32 alone, no central differences: tests/python/test_pyramid_hash.py")
+skip("pyramid_hash_grad", "float32 alone, no central differences: tests/python/layers/test_pyramid_hash.py")
 
 
 def found(i, a):

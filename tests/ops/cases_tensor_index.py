@@ -68,7 +68,7 @@ case("scatter", {"X": real(5, 3), "Ids": np.array([3, 0, 3]), "Updates": real(3,
      grad=["Updates"])
 case("where", {"Condition": integers(3, 4, hi=2).astype(bool), "X": real(3, 4), "Y": real(3, 4)},
      ref=lambda i, a: np.where(i["Condition"], i["X"], i["Y"]))
-skip("select", "stands for a block on devices: tests/python/test_device_choices.py")
+skip("select", "stands for a block on devices: tests/python/devices/test_device_choices.py")
 case("where_index", {"Condition": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
 case("where_index", {"Condition": np.zeros((2, 2), bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
 case("where_index", {"Condition": seeded(5).randint(0, 2, (2, 3, 1, 4))},

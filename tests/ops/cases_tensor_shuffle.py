@@ -15,4 +15,4 @@ def back(i, a):
 case("shuffle_batch_grad", {"ShuffleIdx": PLACES, "Out@GRAD": real(2, 3, 4)}, {}, back, grad=())
 case("shuffle_batch_grad", {"ShuffleIdx": PLACES, "Out@GRAD": integers(6, 2)}, {}, back, grad=(), name="integers")
 for op in ("shuffle_batch", "random_crop"):
-    skip(op, "random numbers: tests/python/test_random_rows.py")
+    skip(op, "random numbers: tests/python/layers/test_random_rows.py")

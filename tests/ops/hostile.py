@@ -18,7 +18,7 @@ from op_case import cast as cast_value
 import anabranch.fluid as fluid
 from anabranch import _core
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from sanitized import SANITIZED  # noqa: E402
 from shares import todays  # noqa: E402
 

@@ -43,9 +43,9 @@ NOT_IN_PLACE = {
     "unsqueeze": "another shape", "unsqueeze2": "another shape", "unsqueeze_grad": "another shape",
     "unsqueeze2_grad": "another shape",
     **dict.fromkeys(("c_allreduce_max", "c_allreduce_min", "c_allreduce_prod", "c_allreduce_sum"),
-                    "run over processes: tests/python/test_collective_processes.py"),
+                    "run over processes: tests/python/cluster/test_collective_processes.py"),
     "fused_elementwise": "made by a pass: tests/passes", "fused_fc_grad": "made by a pass: tests/passes",
-    "fused_batch_norm_act_grad": "on devices alone: tests/python/test_device_bn_add.py",
+    "fused_batch_norm_act_grad": "on devices alone: tests/python/devices/test_device_bn_add.py",
 }
 #: test_large_gradient moves no element farther: less than what ``big`` keeps between an element and a kink.
 STEP = 1e-7

@@ -1,8 +1,8 @@
 """Elementwise ops that share a node: the same bits in every shape, what stays in memory, what keeps them apart."""
 import numpy as np
 import pytest
+from grown_programs import Grower
 from models import PASSES, Trained, changes, same_bits
-from test_fuzz import Grower
 
 import anabranch.fluid as fluid
 from anabranch import _core

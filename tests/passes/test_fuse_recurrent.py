@@ -2,34 +2,9 @@
 import numpy as np
 import pytest
 from models import PASSES, Trained
-from models import found as found_by
+from recurrent_nets import ALONE, BATCH, HIDDEN, STEPS, WIDTH, cell, close, found, gates, layers
 
 import anabranch.fluid as fluid
-
-layers = fluid.layers
-ALONE = ["fuse_recurrent"]
-STEPS, BATCH, WIDTH, HIDDEN = 5, 3, 4, 6
-
-
-def found(explained):
-    return found_by(explained, "fuse_recurrent")
-
-
-def gates(inputs, width=4 * HIDDEN, bias=True):
-    return layers.fc(inputs, width, param_attr="w", bias_attr="b" if bias else False)
-
-
-def cell(x, h, c, places=(1, 0, 2, 3), turned=False, bias=True, activation="sigmoid", forget_bias=None):
-    """One step; `places`: of candidate, input, forget and output gate. `turned`: operands the other way round."""
-    sums = gates(layers.concat([h, x] if turned else [x, h], axis=1), bias=bias)
-    parts = layers.split(sums, 4, dim=1)
-    j, i, f, o = (parts[place] for place in places)
-    f = f if forget_bias is None else layers.elementwise_add(f, forget_bias)
-    mul = (lambda a, b: layers.elementwise_mul(b, a)) if turned else layers.elementwise_mul
-    gate = getattr(layers, activation)
-    kept, added = mul(c, gate(f)), mul(gate(i), layers.tanh(j))
-    c = layers.elementwise_add(added, kept) if turned else layers.elementwise_add(kept, added)
-    return mul(layers.tanh(c), gate(o)), c
 
 
 def static(step=cell, shown=("h",), learn_first=True, **options):
@@ -63,11 +38,6 @@ def run_static(x, first, step, shown, options):
             rnn.step_output(states[name])
     outputs = rnn()
     return outputs if isinstance(outputs, (list, tuple)) else [outputs]
-
-
-def close(expected, got):
-    for a, b in zip(expected, got):
-        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-7)
 
 
 def gradients_of(trained):

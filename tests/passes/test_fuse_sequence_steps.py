@@ -1,9 +1,7 @@
 """Loops of DynamicRNN that are an LSTM, a GRU or a simple cell become one op, with what they make of their states."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, of_one_size
-from sequence_loops import ALONE, NAME, fetches, found, in_dynamic, ragged, run_dynamic, simple, simple_joined
-from test_fuse_cells import (
+from cell_nets import (
     HIDDEN,
     WIDTH,
     apart,
@@ -20,6 +18,8 @@ from test_fuse_cells import (
     unit_of_sums,
     unit_relu,
 )
+from models import PASSES, Trained, of_one_size
+from sequence_loops import ALONE, NAME, fetches, found, in_dynamic, ragged, run_dynamic, simple, simple_joined
 
 import anabranch.fluid as fluid
 

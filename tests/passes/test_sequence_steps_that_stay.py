@@ -1,9 +1,9 @@
 """Loops of DynamicRNN that stay as they are, and why; what a fused loop accepts, and its limits."""
 import numpy as np
 import pytest
+from cell_nets import HIDDEN, WIDTH, reset_after, together
 from models import Trained
 from sequence_loops import ALONE, NAME, fetches, found, in_dynamic, ragged, simple
-from test_fuse_cells import HIDDEN, WIDTH, reset_after, together
 
 import anabranch.fluid as fluid
 

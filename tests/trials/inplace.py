@@ -1,4 +1,4 @@
-"""Trials of random programs that write variables again (tests/python/inplace_programs.py). NumPy runs the same steps
+"""Trials of random programs that write variables again (tests/support/inplace_programs.py). NumPy runs the same steps
 one after the other and gives values, and gradients by central differences; the program runs on 1 to 3 replicas and on
 1 or 4 threads, three steps with batches of changing size. Under a sanitizer only each tenth program has its gradients
 compared: central differences take most of the time there, and are NumPy's.
@@ -11,8 +11,7 @@ import numpy as np
 
 import anabranch.fluid as fluid
 
-TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-sys.path[:0] = [TESTS, os.path.join(TESTS, "python")]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import inplace_programs  # noqa: E402
 from sanitized import SANITIZED  # noqa: E402
 

@@ -43,7 +43,7 @@ OTHER_NUMBERS = {"auc", "linspace"}  # negative counts; a reference of one input
 BY_VALUE = {"Shape", "ShapeTensor", "ShapeTensorList"}
 NOTHING = {"multiclass_nms": (1, 1), "locality_aware_nms": (1, 1)}  # the shape that says that nothing was found
 FEWER = {"collect_fpn_proposals"}  # declared with the most rows that there may be, as in Fluid 1.8.5
-# These wait for other processes: tests/python/test_parameter_server.py.
+# These wait for other processes: tests/python/cluster/test_parameter_server.py.
 TALKING = {"send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "distributed_lookup_table",
            "trainer_weight", "ring_sum", "ring_weight"}
 

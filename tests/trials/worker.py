@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from sanitized import SANITIZED  # noqa: E402
 
 MEMORY_BYTES = 8 << 30

@@ -1,5 +1,5 @@
 """Differences on purpose. Each rule says which disagreements it is about, and by which row of docs/differences.md users
-are told; tests/python/test_differential.py holds the rows and the page together.
+are told; tests/python/layers/test_differential.py holds the rows and the page together.
 """
 
 import dataclasses

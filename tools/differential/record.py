@@ -1,4 +1,4 @@
-"""Records a sample that agrees in tests/python/data/differential; tests/python/test_differential.py replays it.
+"""Records a sample that agrees in tests/data/differential; tests/python/layers/test_differential.py replays it.
 
     BENCH_FLUID18_PYTHON=/path/to/python PYTHONPATH=python .venv/bin/python tools/differential/record.py [OPERATOR ...]
 

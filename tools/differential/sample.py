@@ -11,7 +11,7 @@ from compare import SMALL, TOLERANCE, merged
 from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
 #: A file for each family of operators.
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data", "differential")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "data", "differential")
 #: Results with more numbers are described by this many sums.
 SUMS = 4
 

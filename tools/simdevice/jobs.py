@@ -9,7 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Union
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LOGS = os.path.join(ROOT, "build", "simdevice")
-sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 
 from forks import Done, Forks  # noqa: E402
 
