@@ -1,7 +1,7 @@
 """Products on bfloat16 operands: by a flag only, near to float32, the same bits for any number of threads."""
 import numpy as np
 import pytest
-from models import Trained
+from trained_nets import Trained
 
 import anabranch.fluid as fluid
 

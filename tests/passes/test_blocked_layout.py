@@ -1,7 +1,7 @@
 """Images in the layout of the convolution kernels: where it applies, what is converted back, and that values stay."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, changes
+from trained_nets import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 

@@ -1,7 +1,7 @@
 """Sums of gradients over replicas in groups: how many there are, which gradients stay alone, the same bits."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, changes
+from trained_nets import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 

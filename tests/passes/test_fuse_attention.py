@@ -1,7 +1,7 @@
 """Attention in one node: near the values of the ops it is made of, forward and backward, and what keeps them apart."""
 import numpy as np
 import pytest
-from models import Trained, changes, check_pass
+from trained_nets import Trained, changes, check_pass
 
 import anabranch.fluid as fluid
 

@@ -1,6 +1,6 @@
 """batch_norm with relu in one node: the same bits in every layout, forward and backward, and what keeps them apart."""
 import pytest
-from models import PASSES, Trained, check_pass
+from trained_nets import PASSES, Trained, check_pass
 
 import anabranch.fluid as fluid
 

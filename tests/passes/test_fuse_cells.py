@@ -31,8 +31,8 @@ from cell_nets import (
     unit_of_sums,
     unit_relu,
 )
-from models import Trained
 from recurrent_nets import BATCH, HIDDEN, STEPS, WIDTH, close, found
+from trained_nets import Trained
 
 import anabranch.fluid as fluid
 

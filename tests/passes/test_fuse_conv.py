@@ -1,7 +1,7 @@
 """Convolutions with bias, sum and relu in one node: the same bits in every layout; filters that are packed once."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, changes, check_pass
+from trained_nets import PASSES, Trained, changes, check_pass
 
 import anabranch.fluid as fluid
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from grown_programs import Grower
-from models import PASSES, Trained, changes, same_bits
+from trained_nets import PASSES, Trained, changes, same_bits
 
 import anabranch.fluid as fluid
 from anabranch import _core

@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from models import PASSES, Trained, changes
+from trained_nets import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 

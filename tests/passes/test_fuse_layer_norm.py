@@ -1,6 +1,6 @@
 """layer_norm with the sum and the dropout before it in one node: the same bits, and what keeps them apart."""
 import pytest
-from models import Trained, check_pass
+from trained_nets import Trained, check_pass
 
 import anabranch.fluid as fluid
 

@@ -1,8 +1,8 @@
 """Blocks for each step that are an LSTM become one op: which do, which stay and why, and what comes out."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
 from recurrent_nets import ALONE, BATCH, HIDDEN, STEPS, WIDTH, cell, close, found, gates, layers
+from trained_nets import PASSES, Trained
 
 import anabranch.fluid as fluid
 

@@ -18,8 +18,8 @@ from cell_nets import (
     unit_of_sums,
     unit_relu,
 )
-from models import PASSES, Trained, of_one_size
 from sequence_loops import ALONE, NAME, fetches, found, in_dynamic, ragged, run_dynamic, simple, simple_joined
+from trained_nets import PASSES, Trained, of_one_size
 
 import anabranch.fluid as fluid
 

@@ -2,9 +2,9 @@
 are read; what differs between the steps, or is read between them, keeps them as they are."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, of_one_size
-from models import found as found_by
 from recurrent_nets import BATCH, HIDDEN, STEPS, WIDTH, cell, close
+from trained_nets import PASSES, Trained, of_one_size
+from trained_nets import found as found_by
 from unrolled_nets import all_stacked, layers, lstm_of_two, unrolled, unstacked
 
 import anabranch.fluid as fluid

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from grown_programs import Grower
-from models import PASSES, Trained
+from trained_nets import PASSES, Trained
 
 SEEDS = range(120)
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from models import MODELS, PASSES, Trained, mlp
+from trained_nets import MODELS, PASSES, Trained, mlp
 
 import anabranch.fluid as fluid
 from anabranch import _core

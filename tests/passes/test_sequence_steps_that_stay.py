@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 from cell_nets import HIDDEN, WIDTH, reset_after, together
-from models import Trained
 from sequence_loops import ALONE, NAME, fetches, found, in_dynamic, ragged, simple
+from trained_nets import Trained
 
 import anabranch.fluid as fluid
 

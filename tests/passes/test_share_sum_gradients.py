@@ -1,7 +1,7 @@
 """Gradients of a sum's terms, which are the sum's."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, changes
+from trained_nets import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 

@@ -1,7 +1,7 @@
 """Constants, copies and results that are not read."""
 import numpy as np
 import pytest
-from models import PASSES, Trained, changes
+from trained_nets import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 

@@ -1,8 +1,8 @@
 """The premise of this folder's tests: with several threads the nodes of a plan do run at the same time."""
 import numpy as np
 import pytest
-from models import MODELS, PASSES, Trained
 from threaded_runs import Meeting
+from trained_nets import MODELS, PASSES, Trained
 
 
 def nodes_meet(model, on, replicas, threads, patience_s=20):

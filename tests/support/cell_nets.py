@@ -1,6 +1,6 @@
 """Loops over cells, built from layers."""
-from models import PASSES, Trained
 from recurrent_nets import ALONE, BATCH, HIDDEN, STEPS, WIDTH, close, found
+from trained_nets import PASSES, Trained
 
 import anabranch.fluid as fluid
 

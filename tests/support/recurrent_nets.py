@@ -1,6 +1,6 @@
 """Recurrent nets built from layers."""
 import numpy as np
-from models import found as found_by
+from trained_nets import found as found_by
 
 import anabranch.fluid as fluid
 

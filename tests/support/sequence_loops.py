@@ -1,6 +1,6 @@
 """Loops of DynamicRNN over a step, ready to be trained on sequences with states before the first step."""
 from cell_nets import HIDDEN, WIDTH, joined
-from models import found as found_by
+from trained_nets import found as found_by
 
 import anabranch.fluid as fluid
 

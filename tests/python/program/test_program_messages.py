@@ -1,4 +1,5 @@
 """The messages of program files."""
+import pathlib
 import re
 import struct
 import subprocess
@@ -89,7 +90,7 @@ def test_descriptions_of_parts_of_a_program(part):
 def _fields_of_the_engine():
     """{(message, field): (number, label, type, default)} of src/ir/framework.proto."""
     fields, around = {}, []
-    for line in (ROOT / "src" / "ir" / "framework.proto").read_text().splitlines():
+    for line in pathlib.Path(ROOT, "src", "ir", "framework.proto").read_text().splitlines():
         for opened in re.findall(r"^ *(?:message|enum) (\w+) \{", line):
             around.append(opened)
         for label, kind, name, number, default in re.findall(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-import processes
+import child_processes as processes
 import pytest
 from dataset_cases import dataset, numbers, write
 

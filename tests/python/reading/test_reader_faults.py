@@ -7,8 +7,8 @@ import resource
 import subprocess
 import sys
 
+import child_processes as processes
 import numpy as np
-import processes
 import pytest
 from dataset_cases import dataset, line, variables, write
 
