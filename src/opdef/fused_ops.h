@@ -22,6 +22,9 @@ constexpr Pool pool_of(std::string_view pooltype) {
                                  : Pool::kNone;
 }
 
+// ---- fused_embedding_dot and _combine: elements of the rows that are multiplied with one row
+inline constexpr int64_t kMostInRowProduct = 4096;  // more of them are multiplied by a library, in another order
+
 // ---- images in the layout of oneDNN: channels in blocks
 inline constexpr int64_t kMostInBlock = 16;  // channels; the block of each machine divides it
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel.h"
+
 namespace anabranch::sparse {
 
 class RowGroups {
@@ -17,8 +19,8 @@ class RowGroups {
   };
 
   // Partitions the ids into chunks: a number that fits the work, or 2^bits (at most 64) by the highest bits of their
-  // hash.
-  void read(const int64_t* ids, int64_t n, int bits = -1);
+  // hash. The workers, if there are any, share the work.
+  void read(const int64_t* ids, int64_t n, int bits = -1, Parallel* parallel = nullptr);
   int64_t chunks() const { return static_cast<int64_t>(starts_.size()) - 1; }
   // The distinct ids of one chunk; call it once for each chunk and read().
   Chunk group(int64_t chunk);
@@ -30,8 +32,13 @@ class RowGroups {
   const int32_t* next() const { return next_.data(); }  // for each position the next one with the same id, -1: none
 
  private:
+  void count(const int64_t* ids, int64_t begin, int64_t end, int64_t* counts);
+  void place(const int64_t* ids, int64_t begin, int64_t end, int64_t* at);
+  void lay_out(int64_t shares);
+
   int bits_ = 0;                                // chunks() is 2^bits_
   std::vector<int64_t> starts_, table_starts_;  // of chunks in order_, of their hash tables
+  std::vector<int64_t> places_;                 // for each share of the ids, its next place in each chunk
   std::vector<int32_t> order_;                  // positions, chunk after chunk
   std::vector<int32_t> next_, first_, last_;
   std::vector<int64_t> rows_;  // ids of the positions; then, from the start of each chunk on, its distinct ids

@@ -81,13 +81,14 @@ def gradients(i, a):
         width, at, per_row = 4, a["column"][k], a["per_row"][k]
         flat = (ids.array if isinstance(ids, Seq) else ids).ravel()
         lengths = ids.lengths[-1] if isinstance(ids, Seq) else [per_row] * (len(flat) // per_row)
-        row = 0
+        row, by = 0, a.get("factor", [-1] * len(i["Ids"]))[k]
+        factors = np.ones(len(flat)) if by < 0 else i["Factor"][by].ravel()
         for g, n in zip(grad.reshape(len(lengths), -1), lengths):
             for q in range(n):
-                begin = at + (q * width if not a["pool"][k] else 0)
+                begin = at + (q * width if not a["pool"][k] and by < 0 else 0)
                 over = {0: 1, 1: 1, 2: n, 3: np.sqrt(n)}[a["pool"][k]]
                 if flat[row] != a["padding_idx"][k]:
-                    found.append((flat[row], g[begin:begin + width] / over))
+                    found.append((flat[row], g[begin:begin + width] * factors[row] / over))
                 row += 1
     return found
 
@@ -103,6 +104,9 @@ PLACES = {"padding_idx": [-1, 2, -1], "column": [1, 9, 13], "per_row": [2, 1, 1]
 case("fused_embedding_grad", dict(SOURCES, W=W), PLACES, sparse_rows)
 case("fused_embedding_grad", dict(SOURCES, W=W), dict(PLACES, pool=[0, 0, 2]), sparse_rows, name="average")
 case("fused_embedding_grad", dict(SOURCES, W=W), dict(PLACES, pool=[0, 0, 3]), sparse_rows, name="sqrt")
+TIMES = {"Ids": SOURCES["Ids"], "Grad": [real(3, 1, 4), WHOLE, WHOLE], "Factor": [real(3, 1, 2)]}
+MULTIPLIED = dict(PLACES, column=[0, 9, 13], factor=[0, -1, -1], padding_idx=[1, 2, -1])
+case("fused_embedding_grad", dict(TIMES, W=W), MULTIPLIED, sparse_rows, name="factors")
 BETA1, BETA2 = 0.875, 0.96875
 
 
@@ -132,10 +136,17 @@ def updated(i, a):
 
 RATE, MOMENTS = {"Param": W, "LearningRate": np.array([0.1])}, [np.abs(real(6, 4)), np.abs(real(6, 4)) + 0.1]
 case("fused_embedding_update", dict(SOURCES, **RATE), dict(PLACES, rule="sgd"), updated, outs={"StateOut": 0, "PowerOut": 0})
+case("fused_embedding_update", dict(TIMES, **RATE), dict(MULTIPLIED, rule="sgd"), updated, outs={"StateOut": 0, "PowerOut": 0},
+     name="factors")
 case("fused_embedding_update", dict(SOURCES, State=MOMENTS[:1], **RATE), dict(PLACES, rule="adagrad", epsilon=2.0**-7), updated,
      outs={"StateOut": 1, "PowerOut": 0})
 case("fused_embedding_update", dict(SOURCES, State=MOMENTS, Power=[np.array([0.9]), np.array([0.999])], **RATE),
      dict(PLACES, rule="adam", beta1=BETA1, beta2=BETA2, epsilon=2.0**-7), updated, outs={"StateOut": 2, "PowerOut": 2}, rtol=2e-5)
+WINDOW = {"W": W, "Ids": integers(5, 3, hi=6)}
+case("fused_embedding_dot", dict(WINDOW, X=real(5, 1, 4)), {"padding_idx": 2},
+     lambda i, a: np.einsum("imd,ikd->imk", i["X"], take(i, a)), dtypes=("float32",))
+case("fused_embedding_combine", dict(WINDOW, Factor=real(5, 1, 3)), {"padding_idx": 2},
+     lambda i, a: np.einsum("imk,ikd->imd", i["Factor"], take(i, a)), dtypes=("float32",))
 case("concat_grad_parts", {"X": [real(3, 2), real(3, 4)], "Out@GRAD": real(3, 9)}, {"column": [7, 1]},
      lambda i, a: {"X@GRAD": [i["Out@GRAD"][:, 7:9], i["Out@GRAD"][:, 1:5]]}, outs={"X@GRAD": 2})
 LENGTHS = [[3, 1, 5]]

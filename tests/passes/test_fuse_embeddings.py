@@ -80,8 +80,51 @@ def dense_on_all_sides():
                  fluid.layers.scale(dense, 3.0)])
 
 
-MODELS = [dense_on_all_sides, slots, padding, several_ids_a_row, pooled, trained_neighbours, one_lookup, two_tables,
-          dense_gradient]
+def pairs(width=30, count=6, padding_idx=None, **options):
+    """word2vec: a word with its neighbour and with words that are not; `targets` are read in the products alone."""
+    def rows(name, *shape, **more):
+        return fluid.embedding(ids(name, *shape), [ROWS, width], True, param_attr=table(name + "_table"), **more)
+
+    products = fluid.layers.matmul(rows("word", 1), rows("targets", count, padding_idx=padding_idx), transpose_y=True,
+                                   **options)
+    return fluid.layers.reduce_mean(fluid.layers.square(fluid.layers.scale(products, 0.5, bias=-1.0)))
+
+
+def pairs_with_padding():
+    return pairs(padding_idx=3)
+
+
+def long_pairs():
+    """Too many elements for the loops: a library multiplies, in its own order. The gradient is still one row."""
+    return pairs(width=200, count=40)
+
+
+def narrow_pairs():
+    return pairs(width=5, count=1)
+
+
+def pairs_of_one_table():
+    """Each word is in the same table; the gradients of the words are those of a plain lookup."""
+    word = fluid.embedding(ids("word", 1), [ROWS, 20], True, param_attr=table())
+    targets = fluid.embedding(ids("targets", 4), [ROWS, 20], True, param_attr=table())
+    return fluid.layers.reduce_mean(fluid.layers.square(fluid.layers.matmul(word, targets, transpose_y=True)))
+
+
+def pairs_read_twice():
+    """The looked-up rows are read by another op, too: they are in memory anyway."""
+    word = fluid.embedding(ids("word", 1), [ROWS, 20], True, param_attr=table("word_table"))
+    targets = fluid.embedding(ids("targets", 4), [ROWS, 20], True, param_attr=table("targets_table"))
+    scores = fluid.layers.reduce_mean(fluid.layers.square(fluid.layers.matmul(word, targets, transpose_y=True)))
+    return fluid.layers.elementwise_add(scores, fluid.layers.reduce_mean(fluid.layers.square(targets)))
+
+
+def scaled_pairs():
+    return pairs(alpha=0.5)
+
+
+PAIRS = [pairs, pairs_with_padding, long_pairs, narrow_pairs, pairs_of_one_table]
+MODELS = [*PAIRS, dense_on_all_sides, slots, padding, several_ids_a_row, pooled, trained_neighbours, one_lookup,
+          two_tables, dense_gradient]
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
     "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9),
@@ -158,8 +201,29 @@ def test_bits_are_those_of_the_single_ops(model, optimizer):
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
 def test_how_many_nodes_are_made(model):
     """One for a concat, and one for the update of each table."""
-    made = {"one_lookup": 1, "two_tables": 3}.get(model.__name__, 2)
+    made = {"one_lookup": 1, "two_tables": 3, "pairs": 3, "pairs_with_padding": 3, "long_pairs": 3, "narrow_pairs": 3}
+    made = made.get(model.__name__, 2)
     assert changes(train(model, "sgd")[1]) == made
+
+
+@pytest.mark.parametrize("model", [pairs_read_twice, scaled_pairs], ids=lambda m: m.__name__)
+def test_products_that_stay_have_the_same_bits(model):
+    got, explained = train(model, "sgd")
+    assert_same(train(model, "sgd", fused=False)[0], got)
+    assert changes(explained) == 2, "the updates alone"
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("threads", (2, 7))
+def test_pairs_on_any_number_of_threads(optimizer, threads):
+    expected, _ = train(pairs, optimizer, fused=False, batch=700)
+    assert_same(expected, train(pairs, optimizer, threads=threads, batch=700)[0])
+
+
+@pytest.mark.parametrize("name", ("embedding_1.tmp_0", "embedding_1.tmp_0@GRAD", "targets_table@GRAD",
+                                  "matmul_0.tmp_0"))
+def test_what_is_fetched_of_a_product_is_there(name):
+    assert_same(train(pairs, "sgd", fused=False, fetch=[name])[0], train(pairs, "sgd", fetch=[name])[0])
 
 
 @pytest.mark.parametrize("replicas,reduce", list(itertools.product((1, 2, 3), (False, True))))

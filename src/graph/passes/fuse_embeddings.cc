@@ -1,8 +1,8 @@
 // fuse_embeddings: the lookups of many slots and their concatenation become one op, so that the time depends on the
 // number of ids and not of slots; likewise their gradients, and the update of the table, which then needs no
-// intermediate sparse gradient. A gradient that is fetched, clipped, regularized or summed over replicas is still
-// computed. Results are gathered from the same table rows, and gradients of a row are added in the same order: the bits
-// are those of the single ops.
+// intermediate sparse gradient. Rows that are only multiplied with another row are read where they are in the table. A
+// gradient that is fetched, clipped, regularized or summed over replicas is still computed. Results are gathered from
+// the same table rows, and gradients of a row are added in the same order: the bits are those of the single ops.
 #include <algorithm>
 #include <map>
 
@@ -27,6 +27,7 @@ class EmbeddingFuser {
     for (const TableGrad& t : tables_) {
       if (t.node >= 0) fuse_table(t);
     }
+    for (const RowProduct& p : products_) fuse_product(p);
     for (int at : removed_) edit_.remove(at);
     for (auto& [at, node] : made_) edit_.put(at, std::move(node));
     edit_.commit();
@@ -49,7 +50,8 @@ class EmbeddingFuser {
 
   // A table with one lookup, nothing to skip on the way back and no update to fuse stays unchanged.
   void choose(TableGrad& t) {
-    const bool shorter = t.sources.size() > 1 || !t.sources[0].nodes.empty() || t.sources[0].concat_grad >= 0;
+    const Source& first = t.sources[0];
+    const bool shorter = t.sources.size() > 1 || !first.nodes.empty() || first.concat_grad >= 0 || first.product;
     if (!shorter && update_of(t) < 0) {
       t.node = -1;
       return;
@@ -59,12 +61,14 @@ class EmbeddingFuser {
       removed_.insert(s.lookup_grad);
       read_.insert({s.ids, s.grad});
       if (s.concat_grad >= 0) cut_[s.concat_grad].insert(s.part);
+      if (s.product) products_.push_back(*s.product);
     }
     removed_.insert(t.node);
   }
 
   void fuse_table(const TableGrad& t) {
-    std::vector<int> ids, grads;
+    std::vector<int> ids, grads, factors;
+    std::vector<int32_t> factor;
     std::vector<int64_t> padding;
     std::vector<int32_t> column, columns, per_row, pool;
     for (const Source& s : t.sources) {
@@ -75,6 +79,8 @@ class EmbeddingFuser {
       columns.push_back(s.columns);
       per_row.push_back(s.per_row);
       pool.push_back(static_cast<int32_t>(s.pool));
+      factor.push_back(s.product ? static_cast<int32_t>(factors.size()) : -1);
+      if (s.product) factors.push_back(s.product->dout);
     }
     const int update = update_of(t), at = update < 0 ? t.node : update;
     NodeBuilder builder = update < 0 ? make(at, "fused_embedding_grad") : make(at, "fused_embedding_update");
@@ -83,7 +89,7 @@ class EmbeddingFuser {
     } else {
       add_update(graph_.nodes[at], &builder);
     }
-    builder.in("Ids", ids).in("Grad", grads);
+    builder.in("Ids", ids).in("Grad", grads).in("Factor", factors).attr("factor", factor);
     builder.attr("padding_idx", padding).attr("column", column).attr("columns", columns);
     builder.attr("per_row", per_row).attr("pool", pool);
     GraphNode node = builder.done();
@@ -112,10 +118,39 @@ class EmbeddingFuser {
     builder->attr("rule", old.op->type).copy({"beta1", "beta2", "epsilon"});
   }
 
+  // The gradient of the rows is no longer computed, and the rows are read where they are.
+  void fuse_product(const RowProduct& p) {
+    ++changes_;
+    if (p.matmul >= 0) {
+      const GraphNode& lookup = graph_.nodes[p.lookup];
+      const auto rows_of = [&](NodeBuilder builder) {
+        return builder.in("W", p.table).in("Ids", p.ids).attr("padding_idx", lookup.op->attr<int64_t>("padding_idx"));
+      };
+      put(p.matmul, with_parts(rows_of(make(p.matmul, "fused_embedding_dot"))
+                                   .in("X", p.x)
+                                   .out("Out", output_var(graph_.nodes[p.matmul], "Out"))
+                                   .done(),
+                               {p.lookup, p.matmul}));
+      if (p.dx >= 0) {
+        put(p.grad,
+            with_parts(rows_of(make(p.grad, "fused_embedding_combine")).in("Factor", p.dout).out("Out", p.dx).done(),
+                       {p.grad}));
+      }
+      removed_.insert(p.lookup);
+    } else if (p.dx >= 0) {
+      NodeBuilder builder(graph_, "matmul_grad", graph_.nodes[p.grad]);
+      builder.copy_all().in("X", p.x).in("Y", input_var(graph_.nodes[p.grad], "Y")).in("Out@GRAD", p.dout);
+      put(p.grad, builder.out("X@GRAD", p.dx).done());
+    }
+    if (p.dx < 0) removed_.insert(p.grad);
+  }
+
   // Parts of a concat's gradient without readers are no longer cut out.
   void rewrite_concat_grad(int at, const std::set<int>& absorbed) {
     const GraphNode& old = graph_.nodes[at];
-    const Columns columns = *find_columns(graph_, old);
+    const auto found = find_columns(graph_, old);
+    if (!found) return;
+    const Columns& columns = *found;
     std::vector<int> xs, dxs;
     std::vector<int32_t> column;
     for (int i = 0; i < static_cast<int>(old.outs.size()); ++i) {
@@ -204,12 +239,13 @@ class EmbeddingFuser {
     std::vector<int64_t> padding, ids_a_row;
     std::vector<float> empty;
     for (size_t i = 0; i < lookups.size(); ++i) {
-      if (!lookups[i]) {
+      const auto& found = lookups[i];
+      if (!found) {
         source.push_back(-1 - static_cast<int32_t>(xs.size()));
         xs.push_back(columns.parts[i]);
         continue;
       }
-      const Lookup& l = *lookups[i];
+      const Lookup& l = *found;
       source.push_back(static_cast<int32_t>(ids.size()));
       ids.push_back(l.ids);
       auto known = std::find(tables.begin(), tables.end(), l.table);
@@ -248,6 +284,11 @@ class EmbeddingFuser {
     made_[at] = std::move(node);
   }
 
+  GraphNode with_parts(GraphNode node, std::initializer_list<int> parts) const {
+    for (const int at : parts) add_part(at, &node);
+    return node;
+  }
+
   // For messages: the op, with its position in the program and the user's line.
   void add_part(int at, GraphNode* node) const {
     const GraphNode& part = graph_.nodes[at];
@@ -259,6 +300,7 @@ class EmbeddingFuser {
   GraphEdit edit_;
   std::vector<TableGrad> tables_;
   std::map<int, std::set<int>> cut_;  // concat_grads, and the parts that are no longer cut out
+  std::vector<RowProduct> products_;  // whose gradients of rows are no longer computed
   std::set<int> removed_;             // nodes, unless they are replaced
   std::set<int> read_;                // variables that fused nodes read
   std::map<int, GraphNode> made_;     // replacement of a node

@@ -1,10 +1,12 @@
 // Matrix products in plain loops, for Gemm: float64, and products too small for a library call. k ascends in each sum,
-// so an element is the same sum in every loop variant.
+// so an element is the same sum in every loop variant, except for long float32 dot products (small_product.h).
 #pragma once
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/small_product.h"
 
 namespace anabranch {
 
@@ -37,12 +39,25 @@ template <class T> void row_of_dots(const GemmDims& d, T alpha, const T* a, int6
   }
 }
 
+// Shorter loops are not worth the choice of an instruction set.
+inline constexpr int64_t kWorthVectors = 16;
+
 // Row i of C is the sum of rows of B weighted by row i of A; if B is transposed, dot products.
 template <class T> void plain_product(const GemmDims& d, T alpha, const Operands<T, T>& p) {
   const int64_t a_row = d.trans_a ? 1 : d.ld_a, a_col = d.trans_a ? d.ld_a : 1;
   for (int64_t i = 0; i < d.m; ++i) {
     const T* a = p.a + i * a_row;
     T* out = p.out + i * d.ld_c;
+    if constexpr (std::is_same_v<T, float>) {
+      if (d.trans_b && a_col == 1 && d.k >= kWorthVectors) {
+        simd::dots(alpha, a, p.b, d.ld_b, d.k, d.n, out);
+        continue;
+      }
+      if (!d.trans_b && d.n >= kWorthVectors) {
+        simd::weighted_rows(alpha, a, a_col, p.b, d.ld_b, d.k, d.n, out);
+        continue;
+      }
+    }
     if (d.trans_b) {
       row_of_dots(d, alpha, a, a_col, p.b, out);
       continue;

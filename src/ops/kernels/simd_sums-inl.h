@@ -28,6 +28,23 @@ HWY_INLINE SumV padded(const float* from, int64_t count) {
   return hn::Load(SumTag(), buffer);
 }
 
+template <class D> HWY_INLINE float fold(D /*d*/, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    return fold(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// The sum of sixteen partial sums: the second half is added to the first, until one number is left.
+HWY_INLINE float total(SumV (&part)[kVectors]) {
+  for (int64_t half = kVectors / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) part[k] = hn::Add(part[k], part[k + half]);
+  }
+  return fold(SumTag(), part[0]);
+}
+
 // The sum of fn over n numbers of each array, in blocks that are added up in double.
 template <class Fn, class... Arrays> HWY_INLINE float sum_of(int64_t n, Fn&& fn, const Arrays*... in) {
   const SumTag d;
@@ -45,12 +62,7 @@ template <class Fn, class... Arrays> HWY_INLINE float sum_of(int64_t n, Fn&& fn,
       const auto there = hn::FirstN(d, static_cast<size_t>(count));
       part[k] = hn::Add(part[k], hn::IfThenElseZero(there, fn(padded(in + i, count)...)));
     }
-    HWY_ALIGN float parts[kParts];
-    for (int64_t k = 0; k < kVectors; ++k) hn::Store(part[k], d, parts + k * kLanes);
-    for (int64_t half = kParts / 2; half > 0; half /= 2) {
-      for (int64_t k = 0; k < half; ++k) parts[k] += parts[k + half];
-    }
-    sum += static_cast<double>(parts[0]);
+    sum += static_cast<double>(total(part));
   }
   return static_cast<float>(sum);
 }

@@ -1,6 +1,7 @@
 // Gradients of a table with many lookups in one op, and the update of the table directly from them. Made by the pass
 // fuse_embeddings; bit-identical to the ops that they replace.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "core/row_locks.h"
@@ -23,10 +24,12 @@ template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, 
   out->value.resize(Shape{n, width}, dtype_of<T>);
   T* to = out->value.mutable_data<T>();
   const T* const* grads = from.grads();
-  const T* divisors = from.divisors();
+  const T *divisors = from.divisors(), *factors = from.factors();
   c.parallel_for(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
-      for (int64_t j = 0; j < width; ++j) to[k * width + j] = divisors ? grads[k][j] / divisors[k] : grads[k][j];
+      T* row = to + k * width;
+      for (int64_t j = 0; j < width; ++j) row[j] = factors ? T{0} + grads[k][j] * factors[k] : grads[k][j];
+      for (int64_t j = 0; divisors && j < width; ++j) row[j] /= divisors[k];
     }
   });
 }
@@ -126,13 +129,14 @@ template <class T> class Update {
     u.width = u.stride = c[param_].row_elems();
     u.shared = RowLocks::shared();
     sources_.read(c, c[param_].rows(), u.width);
-    groups_.read(sources_.ids(), sources_.count());
+    groups_.read(sources_.ids(), sources_.count(), -1, c.parallel);
     u.param = optim::updated<T>(c, param_, param_out_);
     for (int i = 0; i < state_.count; ++i) u.state[static_cast<size_t>(i)] = state(c, i);
     set_rate(c, &u);
     u.next = groups_.next();
     u.grads = sources_.grads();
     u.divisors = sources_.divisors();
+    u.factors = sources_.factors();
     c.parallel_for(groups_.chunks(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         RowUpdate<T> chunk = u;

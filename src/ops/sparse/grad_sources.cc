@@ -31,12 +31,25 @@ void check_whole_grad(const Shape& grad, int i, const Shape& whole, bool exact) 
   AB_CHECK(fits, ShapeMismatch, "Grad[{}] must be {}, got {}", i, whole.str(), grad.str());
 }
 
+void check_factor(const InferContext& c, int i, int32_t factor, const char* table, int32_t pool) {
+  AB_CHECK(factor < c.n_in("Factor") && pool == 0, InvalidArgument,
+           "lookup {} must have one of the {} Factor and no pool, got {} and {}", i, c.n_in("Factor"), factor, pool);
+  const Meta &by = c.in("Factor", factor), &ids = c.in("Ids", i);
+  AB_CHECK(by.kind == VarKind::kLoDTensor && by.dtype == c.in(table).dtype, InvalidArgument,
+           "Factor[{}] must be a tensor of the table's dtype, got a {} of {}", factor, var_kind_name(by.kind),
+           dtype_name(by.dtype));
+  AB_CHECK(!c.runtime() || by.shape.numel() == ids.shape.numel(), ShapeMismatch,
+           "Factor[{}] must have a number for each of Ids[{}] {}, got {}", factor, i, ids.shape.str(), by.shape.str());
+}
+
 }  // namespace
 
 void declare_sources(OpDef& def) {
   def.in_list("Ids", "int32 or int64: the ids of each lookup; with LoD if they are pooled")
       .in_list("Grad", "for each Ids the tensor that holds the gradients of its rows")
+      .in_optional_list("Factor", "one number for each of Ids: factors of the gradients of some lookups")
       .attr<std::vector<int64_t>>("padding_idx", {}, "of each lookup: id without gradient; -1: none")
+      .attr<std::vector<int32_t>>("factor", {}, "of each lookup: index in Factor; -1: none; empty: none for all")
       .attr<std::vector<int32_t>>("column", {}, "of each lookup: first column of its gradients in a row of Grad")
       .attr<std::vector<int32_t>>("columns", {},
                                   "of each lookup: number of columns of Grad; 0: no others; empty: not compared")
@@ -53,6 +66,8 @@ void infer_sources(const InferContext& c, const char* table) {
   const auto& per_row = c.attr<std::vector<int32_t>>("per_row");
   const auto& pool = c.attr<std::vector<int32_t>>("pool");
   check_list(c, "column", column.size());
+  const auto& factor = c.attr<std::vector<int32_t>>("factor");
+  if (!factor.empty()) check_list(c, "factor", factor.size());
   const auto& columns = c.attr<std::vector<int32_t>>("columns");
   if (!columns.empty()) check_list(c, "columns", columns.size());
   check_list(c, "per_row", per_row.size());
@@ -69,23 +84,29 @@ void infer_sources(const InferContext& c, const char* table) {
     AB_CHECK(column[i] >= 0 && per_row[i] >= 1 && pool[i] >= 0 && pool[i] <= 3 && (pool[i] == 0 || per_row[i] == 1),
              InvalidArgument, "lookup {} must have a valid column, per_row and pool, got {}, {} and {}", i, column[i],
              per_row[i], pool[i]);
+    if (!factor.empty() && factor[i] >= 0) check_factor(c, i, factor[i], table, pool[i]);
     if (!c.runtime()) continue;
     const int64_t numel = ids.shape.numel();
     const int64_t rows = rows_of(numel, per_row[i], static_cast<Pool>(pool[i]), ids.lod.get());
+    const bool multiplied = !factor.empty() && factor[i] >= 0;
     const bool ends = pool[i] == 0 ? rows * per_row[i] == numel : rows >= 0 && ids.lod->back().back() == numel;
     AB_CHECK(ends, ShapeMismatch, "Ids[{}] must match per_row and pool, got {} with {} ids per row and pool {}", i,
              ids.shape.str(), per_row[i], pool[i]);
     const int64_t stride = rows ? grad.shape.numel() / rows : 0;
-    AB_CHECK(stride * rows == grad.shape.numel() && (rows == 0 || column[i] + per_row[i] * width <= stride),
+    AB_CHECK(stride * rows == grad.shape.numel() &&
+                 (rows == 0 || column[i] + (multiplied ? 1 : per_row[i]) * width <= stride),
              ShapeMismatch, "Grad must match Ids and the table, got Ids[{}] {}, table width {}, and Grad[{}] {}", i,
              ids.shape.str(), width, i, grad.shape.str());
-    if (columns.empty()) continue;
+    if (columns.empty() || multiplied) continue;
     const bool exact = columns[i] != 0 || pool[i] != 0;
     check_whole_grad(grad.shape, i, Shape{rows, columns[i] ? columns[i] : per_row[i] * width}, exact);
   }
 }
 
-template <class T> GradSources<T>::GradSources(const KernelArgs& op) : ids_in_(op.in("Ids")), grads_in_(op.in("Grad")) {
+template <class T>
+GradSources<T>::GradSources(const KernelArgs& op)
+    : ids_in_(op.in("Ids")), grads_in_(op.in("Grad")), factors_in_(op.in("Factor")) {
+  const auto& factor = op.attr<std::vector<int32_t>>("factor");
   const auto& padding = op.attr<std::vector<int64_t>>("padding_idx");
   const auto& column = op.attr<std::vector<int32_t>>("column");
   const auto& per_row = op.attr<std::vector<int32_t>>("per_row");
@@ -94,8 +115,10 @@ template <class T> GradSources<T>::GradSources(const KernelArgs& op) : ids_in_(o
   const auto& table = op.op().input(op.op().input("W").empty() ? "Param" : "W").at(0);
   for (size_t i = 0; i < padding.size(); ++i) {
     IdSource name{"lookup_table", names[i], table};
-    sources_.push_back({std::move(name), padding[i], column[i], per_row[i], static_cast<Pool>(pool[i]), {}});
+    const int32_t by = factor.empty() ? -1 : factor[i];
+    sources_.push_back({std::move(name), padding[i], column[i], per_row[i], by, static_cast<Pool>(pool[i]), {}});
     divided_ |= pool[i] > static_cast<int32_t>(Pool::kSum);
+    multiplied_ |= by >= 0;
   }
 }
 
@@ -103,6 +126,7 @@ template <class T> void GradSources<T>::read(const KernelContext& c, int64_t hei
   ids_.clear();
   grads_.clear();
   divisors_.clear();
+  factors_.clear();
   for (int i = 0; i < ids_in_.count; ++i) read_source(c, i, height, width);
 }
 
@@ -139,23 +163,35 @@ template <class T> void GradSources<T>::read_source(const KernelContext& c, int 
     ids_.insert(ids_.end(), id, id + n);
     grads_.resize(begin + static_cast<size_t>(n));
     const T** to = grads_.data() + begin;
+    const int64_t next = s.factor < 0 ? width : 0;
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t q = 0; q < s.per_row; ++q) *to++ = grad + r * stride + q * width;
+      for (int64_t q = 0; q < s.per_row; ++q) *to++ = grad + r * stride + q * next;
     }
     if (divided_) divisors_.resize(ids_.size(), T{1});
   }
-  if (!skips) return;
+  if (s.factor >= 0) {
+    const T* by = c.at(factors_in_, s.factor).template data<T>();
+    factors_.insert(factors_.end(), by, by + n);
+  } else if (multiplied_) {
+    factors_.resize(ids_.size(), T{1});
+  }
+  if (skips) remove_padding(begin, s.padding);
+}
+
+template <class T> void GradSources<T>::remove_padding(size_t begin, int64_t padding) {
   size_t kept = begin;
   for (size_t k = begin; k < ids_.size(); ++k) {
-    if (ids_[k] == s.padding) continue;
+    if (ids_[k] == padding) continue;
     ids_[kept] = ids_[k];
     grads_[kept] = grads_[k];
     if (divided_) divisors_[kept] = divisors_[k];
+    if (multiplied_) factors_[kept] = factors_[k];
     ++kept;
   }
   ids_.resize(kept);
   grads_.resize(kept);
   if (divided_) divisors_.resize(kept);
+  if (multiplied_) factors_.resize(kept);
 }
 
 template class GradSources<float>;

@@ -60,7 +60,7 @@ template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vecto
 template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
   if (width == 1) {
     each_vector_of(hn::CappedTag<T, 1>(), width, fn);
-  } else if (width <= 8) {
+  } else if (width <= 8) {  // NOLINT(bugprone-branch-clone): the same as above on a machine without vectors
     each_vector_of(hn::CappedTag<T, 8>(), width, fn);
   } else {
     each_vector_of(hn::ScalableTag<T>(), width, fn);
@@ -145,7 +145,8 @@ void GatherDouble(const GatherPart<double>* p, int64_t n, int64_t begin, int64_t
 template <class D, class M, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, int64_t j) {
   const auto one = [&](int32_t k) HWY_ATTR {
-    const auto g = load(mask, d, u.grads[k] + j);
+    auto g = load(mask, d, u.grads[k] + j);
+    if (u.factors) g = hn::Add(hn::Zero(d), hn::Mul(g, hn::Set(d, u.factors[k])));  // as a product of matrices
     return u.divisors ? hn::Div(g, hn::Set(d, u.divisors[k])) : g;
   };
   auto sum = one(at);
@@ -177,7 +178,8 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
   }
 }
 
-template <class T> void UpdateRows(const RowUpdate<T>& u) {
+template <class T> void UpdateRows(const RowUpdate<T>& given) {
+  const RowUpdate<T> u = given;  // no store to a row can change it
   T *const p = u.param, *const s0 = u.state[0], *const s1 = u.state[1];
   const T rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
   const auto move = [=](auto d, auto mask, auto by, int64_t at)

@@ -42,6 +42,7 @@ template <class T> struct RowUpdate {
   const int32_t* next = nullptr;   // of each gradient: the next one of the same row, -1 for the last
   const T* const* grads = nullptr;
   const T* divisors = nullptr;  // of each gradient; null: all are 1
+  const T* factors = nullptr;   // of each gradient; null: all are 1
   int64_t count = 0, width = 0;
   T* param = nullptr;
   std::array<T*, 2> state{};  // moments of the rule

@@ -7,7 +7,6 @@
 namespace anabranch::embeddings {
 namespace {
 
-bool is_lookup(const ir::Op& op) { return op.type == "lookup_table" || op.type == "lookup_table_v2"; }
 bool is_lookup_grad(const ir::Op& op) { return op.type == "lookup_table_grad" || op.type == "lookup_table_v2_grad"; }
 
 // Ops that keep all elements in order, by attributes alone.
@@ -52,6 +51,17 @@ void step_back(const Graph& graph, const Uses& uses, Source* s) {
   }
   s->grad = input_var(node, "Out@GRAD");
   s->nodes.push_back(at);
+}
+
+// From the gradient of rows to the row that they were multiplied with.
+void step_into_product(const Graph& graph, const Uses& uses, Source* s) {
+  if (!s->nodes.empty() || !uses.is_inner(s->grad) || uses.reader(s->grad) != s->lookup_grad) return;
+  const auto product = find_row_product(graph, uses, uses.writer(s->grad));
+  const bool same = product && product->ids == s->ids && product->table == input_var(graph.nodes[s->lookup_grad], "W");
+  if (!same || output_var(graph.nodes[product->grad], "Y@GRAD") != s->grad) return;
+  s->grad = product->x;
+  s->per_row = static_cast<int>(product->count);
+  s->product = product;
 }
 
 // The operand of a concat is the result of a lookup with these ids: it has a row for each of them.
@@ -102,6 +112,7 @@ bool add_source(const Graph& graph, const Uses& uses, int node, TableGrad* t) {
   if (uses.writers(s.grad).size() > 1) return false;
   step_back(graph, uses, &s);
   step_into_concat(graph, uses, graph.vars[t->table].desc.shape[1], &s);
+  step_into_product(graph, uses, &s);
   if (uses.writers(s.grad).size() > 1) return false;
   t->sources.push_back(std::move(s));
   return true;

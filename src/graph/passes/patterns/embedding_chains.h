@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/edit.h"
+#include "graph/passes/patterns/row_products.h"
 #include "opdef/fused_ops.h"
 
 namespace anabranch::embeddings {
@@ -41,6 +42,7 @@ struct Source {
   int64_t padding = -1;
   std::vector<int> nodes;  // on the way back, no longer needed
   int concat_grad = -1, part = -1;
+  std::optional<RowProduct> product;  // the rows' gradients are those of `grad`, each times a number
 };
 // The sparse gradient of a table: from one lookup_table_grad, or the sum of several.
 struct TableGrad {

@@ -1,0 +1,102 @@
+#include "ops/kernels/small_product.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/small_product.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first: it includes this file once for every instruction set
+#include "hwy/highway.h"
+#include "ops/kernels/simd_sums-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anabranch::simd {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct Times {
+  template <class V> HWY_INLINE V operator()(V a, V b) const { return hn::Mul(a, b); }
+};
+
+// Dot products with kRows rows of one block: a vector of `a` is loaded once for all of them.
+template <int kRows>
+HWY_INLINE void block_of_dots(const float* a, const float* b, int64_t ld_b, int64_t n, float* out) {
+  const SumTag d;
+  SumV part[kRows][kVectors];
+  for (auto& row : part) {
+    for (SumV& p : row) p = hn::Zero(d);
+  }
+  int64_t i = 0;
+  for (; i + kParts <= n; i += kParts) {
+    for (int64_t k = 0; k < kVectors; ++k) {
+      const SumV x = hn::LoadU(d, a + i + k * kLanes);
+      for (int r = 0; r < kRows; ++r) {
+        part[r][k] = hn::Add(part[r][k], hn::Mul(x, hn::LoadU(d, b + r * ld_b + i + k * kLanes)));
+      }
+    }
+  }
+  for (int64_t k = 0; i < n; ++k, i += kLanes) {
+    const int64_t count = n - i < kLanes ? n - i : kLanes;
+    const SumV x = padded(a + i, count);
+    for (int r = 0; r < kRows; ++r) part[r][k] = hn::Add(part[r][k], hn::Mul(x, padded(b + r * ld_b + i, count)));
+  }
+  for (int r = 0; r < kRows; ++r) out[r] = total(part[r]);
+}
+
+void Dots(float alpha, const float* a, const float* b, int64_t ld_b, int64_t k, int64_t n, float* out) {
+  constexpr int kAtOnce = kVectors > 1 ? 2 : 4;
+  int64_t j = 0;
+  if (k <= kBlock) {
+    for (; j + kAtOnce <= n; j += kAtOnce) block_of_dots<kAtOnce>(a, b + j * ld_b, ld_b, k, out + j);
+    for (; j < n; ++j) block_of_dots<1>(a, b + j * ld_b, ld_b, k, out + j);
+  }
+  for (; j < n; ++j) out[j] = sum_of(k, Times(), a, b + j * ld_b);
+  for (j = 0; alpha != 1.0f && j < n; ++j) out[j] *= alpha;
+}
+
+// kCount vectors of the result from the first element of out on.
+template <int kCount, class Tag>
+HWY_INLINE void columns(Tag d, float alpha, const float* a, int64_t a_stride, const float* b, int64_t ld_b, int64_t k,
+                        float* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<Tag> sums[kCount];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for (int64_t l = 0; l < k; ++l) {
+    const auto weight = hn::Set(d, a[l * a_stride]);
+    for (int i = 0; i < kCount; ++i) {
+      sums[i] = hn::Add(sums[i], hn::Mul(weight, hn::LoadU(d, b + l * ld_b + i * lanes)));
+    }
+  }
+  for (int i = 0; i < kCount; ++i)
+    hn::StoreU(alpha == 1.0f ? sums[i] : hn::Mul(sums[i], hn::Set(d, alpha)), d, out + i * lanes);
+}
+
+void WeightedRows(float alpha, const float* a, int64_t a_stride, const float* b, int64_t ld_b, int64_t k, int64_t n,
+                  float* out) {
+  const hn::ScalableTag<float> wide;
+  const hn::CappedTag<float, 1> one;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
+  int64_t j = 0;
+  for (; j + 4 * lanes <= n; j += 4 * lanes) columns<4>(wide, alpha, a, a_stride, b + j, ld_b, k, out + j);
+  for (; j + lanes <= n; j += lanes) columns<1>(wide, alpha, a, a_stride, b + j, ld_b, k, out + j);
+  for (; j < n; ++j) columns<1>(one, alpha, a, a_stride, b + j, ld_b, k, out + j);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anabranch::simd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace anabranch::simd {
+
+HWY_EXPORT(Dots);
+void dots(float alpha, const float* a, const float* b, int64_t ld_b, int64_t k, int64_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(Dots)(alpha, a, b, ld_b, k, n, out);
+}
+
+HWY_EXPORT(WeightedRows);
+void weighted_rows(float alpha, const float* a, int64_t a_stride, const float* b, int64_t ld_b, int64_t k, int64_t n,
+                   float* out) {
+  HWY_DYNAMIC_DISPATCH(WeightedRows)(alpha, a, a_stride, b, ld_b, k, n, out);
+}
+
+}  // namespace anabranch::simd
+#endif  // HWY_ONCE
