@@ -27,6 +27,8 @@ ROWS = [
     ("src/io", "files tensor_stream", "files/ file_ops"),
     ("src/data", "data data_parts in_order", "reading/"),
     ("src/sparse", "growable_table table_*", "sparse/ growable_*"),
+    ("src/rpc", "ps_message ps_network ps_hostile ps_certificates", "silent_servers"),
+    ("src/rendezvous", "ps_hub", "collective_processes"),
     ("src/ps", "ps ps_* sim/", "cluster/ replicas/"),
     ("src/opdef", "op_def kernel fused_updates kernels", "ops/ engine_only error_table explained"),
     ("src/ops", "kernels plain_loops rule_loops simd_gradients together device_kernels/",

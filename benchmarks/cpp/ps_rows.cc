@@ -61,7 +61,7 @@ struct Server {
   std::shared_ptr<Scope> scope = Scope::make();
   std::unique_ptr<ServedProgram> program;
   std::unique_ptr<ps::Server> server;
-  std::unique_ptr<ps::Listener> listener;
+  std::unique_ptr<rpc::Listener> listener;
 
   Server(int trainers, const std::string& endpoint) {
     for (const char* name : {"table", "moment"}) {
@@ -76,8 +76,8 @@ struct Server {
     server = std::make_unique<ps::Server>(program->options(), *program);
     const bool local = endpoint.starts_with("local:");
     listener =
-        (local ? ps::local_transport() : ps::network_transport())
-            .listen(endpoint, [this](ps::MessageRef m, ps::Answer a) { server->handle(std::move(m), std::move(a)); });
+        (local ? rpc::local_transport() : rpc::network_transport())
+            .listen(endpoint, [this](rpc::MessageRef m, rpc::Answer a) { server->handle(std::move(m), std::move(a)); });
   }
 };
 
@@ -87,10 +87,10 @@ struct Worker {
   std::vector<std::vector<int64_t>> ids;
   std::vector<float> values = std::vector<float>(kRequest * kWidth, 1e-3F);
 
-  Worker(uint32_t number, const std::shared_ptr<ps::Timer>& timer, const std::string& endpoint) {
-    ps::LinkOptions o;
+  Worker(uint32_t number, const std::shared_ptr<rpc::Timer>& timer, const std::string& endpoint) {
+    rpc::LinkOptions o;
     o.trainer = number;
-    client = std::make_unique<ps::Client>(o, ps::connect_to, timer);
+    client = std::make_unique<ps::Client>(o, rpc::connect_to, timer);
     table = client->remote(endpoint, "table");
     gradient = client->remote(endpoint, "table@GRAD");
     std::mt19937_64 random(number + 1);
@@ -100,8 +100,8 @@ struct Worker {
     }
   }
   void pull_one(const std::vector<int64_t>& request) {
-    std::promise<ps::MessageRef> over;
-    client->rows(table, request, [&](ps::MessageRef m) { over.set_value(std::move(m)); });
+    std::promise<rpc::MessageRef> over;
+    client->rows(table, request, [&](rpc::MessageRef m) { over.set_value(std::move(m)); });
     over.get_future().get()->throw_if_error();
   }
   void pull() {
@@ -174,7 +174,7 @@ void measure_latency(Workers& workers, double pace_s) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 5, clients = argc > 2 ? std::atoi(argv[2]) : 1;
   const Server server(clients, argc > 3 ? argv[3] : "local:rows");
-  const auto timer = std::make_shared<ps::ThreadTimer>();
+  const auto timer = std::make_shared<rpc::ThreadTimer>();
   Workers workers;
   for (int w = 0; w < clients; ++w) {
     workers.push_back(std::make_unique<Worker>(static_cast<uint32_t>(w), timer, server.listener->endpoint()));

@@ -64,11 +64,11 @@ ir::ProgramRef server_program() {
 }
 
 struct Server {
-  ps::ThreadTimer writer;
+  rpc::ThreadTimer writer;
   std::shared_ptr<Scope> scope = Scope::make();
   std::unique_ptr<ServedProgram> program;
   std::unique_ptr<ps::Server> server;
-  std::unique_ptr<ps::Listener> listener;
+  std::unique_ptr<rpc::Listener> listener;
 
   Server(const std::string& folder, ps::Durability durability, int64_t snapshot_every, uint64_t incarnation) {
     sparse::TableOptions options;
@@ -87,22 +87,22 @@ struct Server {
     o.history.folder = folder;
     o.history.snapshot_every = snapshot_every;
     server = std::make_unique<ps::Server>(o, *program);
-    listener = ps::local_transport().listen(
-        kEndpoint, [this](ps::MessageRef m, ps::Answer a) { server->handle(std::move(m), std::move(a)); });
+    listener = rpc::local_transport().listen(
+        kEndpoint, [this](rpc::MessageRef m, rpc::Answer a) { server->handle(std::move(m), std::move(a)); });
   }
   sparse::GrowableTable& table() const { return *sparse::GrowableTable::of(*scope->find_var("table")); }
 };
 
 class Worker {
  public:
-  explicit Worker(const std::shared_ptr<ps::Timer>& timer) : client_({.trainer = 0}, ps::connect_to, timer) {
+  explicit Worker(const std::shared_ptr<rpc::Timer>& timer) : client_({.trainer = 0}, rpc::connect_to, timer) {
     gradient_ = client_.remote(kEndpoint, "table@GRAD");
   }
   // Milliseconds.
   double push(const std::vector<int64_t>& keys) {
     const auto begin = Steady::now();
     std::promise<std::exception_ptr> over;
-    client_.push(gradient_, keys, ps::Part::kAnyHeight, values_.data(), DType::kFloat32, kWidth);
+    client_.push(gradient_, keys, rpc::Part::kAnyHeight, values_.data(), DType::kFloat32, kWidth);
     client_.exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
     if (const auto error = over.get_future().get()) std::rethrow_exception(error);
     return 1e3 * since(begin);
@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
   const bool journal = argc < 4 || std::atoi(argv[3]) > 0;
   const auto durability = journal ? ps::Durability::kJournal : ps::Durability::kSnapshot;
   std::filesystem::remove_all(folder);
-  const auto timer = std::make_shared<ps::ThreadTimer>();
+  const auto timer = std::make_shared<rpc::ThreadTimer>();
   auto server = std::make_unique<Server>(folder, durability, fill + kQuiet, 1);
   auto worker = std::make_unique<Worker>(timer);
   Keys keys(rows);

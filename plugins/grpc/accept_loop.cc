@@ -15,7 +15,7 @@
 #include <array>
 #include <cerrno>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 constexpr std::chrono::seconds kQuiet{60};
@@ -145,4 +145,4 @@ void AcceptLoop::refuse(const std::string& why) {
         " (ulimit -n)");
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

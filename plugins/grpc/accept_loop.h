@@ -14,7 +14,7 @@
 
 #include "address.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 class AcceptLoop {
  public:
@@ -48,4 +48,4 @@ class AcceptLoop {
   std::thread thread_;
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 constexpr const char* kUnix = "unix:";
@@ -106,4 +106,4 @@ std::vector<Socket> listening_sockets(const std::string& endpoint, std::string* 
   return out;
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

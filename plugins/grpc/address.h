@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 // A descriptor, and the socket file that is removed with it.
 class Socket {
@@ -34,4 +34,4 @@ class Socket {
 // "host:port", "[address]:port", "unix:path".
 std::vector<Socket> listening_sockets(const std::string& endpoint, std::string* failure);
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -10,7 +10,7 @@
 
 #include "exchange.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 // Lives until the call has ended, and then notifies its caller.
@@ -108,4 +108,4 @@ std::shared_ptr<ByteChannel> grpc_connect(const std::string& endpoint, const Byt
   return std::make_shared<GrpcChannel>(endpoint, security, limits);
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

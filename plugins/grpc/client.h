@@ -1,7 +1,7 @@
 #pragma once
-#include "ps/byte_transport.h"
+#include "rpc/byte_transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 std::shared_ptr<ByteChannel> grpc_connect(const std::string& endpoint, const ByteSecurity& security,
                                           const ByteLimits& limits);
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ps/byte_transport.h"
+#include "rpc/byte_transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 inline constexpr const char* kMethod = "/anabranch.ps/exchange";
 inline constexpr size_t kSizeBytes = 8;  // the first chunk starts with the size of the whole
@@ -94,4 +94,4 @@ class Incoming {
   std::unique_ptr<char, Free> memory_;
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -6,7 +6,7 @@
 #include "client.h"
 #include "server.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 class GrpcTransport final : public ByteTransport {
@@ -28,11 +28,11 @@ class GrpcTransport final : public ByteTransport {
 };
 
 }  // namespace
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc
 
-extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_3() {
+extern "C" __attribute__((visibility("default"))) anabranch::rpc::ByteTransport* anabranch_byte_transport_3() {
   // Errors are reported to the caller, once; the library's own log lines are off by default.
   if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
-  static auto& transport = *new anabranch::ps::GrpcTransport();  // never destroyed: calls may be in flight at exit
+  static auto& transport = *new anabranch::rpc::GrpcTransport();  // never destroyed: calls may be in flight at exit
   return &transport;
 }

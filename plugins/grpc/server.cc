@@ -17,7 +17,7 @@
 #include "address.h"
 #include "exchange.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 constexpr std::chrono::seconds kGrace{1};
@@ -214,4 +214,4 @@ std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const Byt
   return nullptr;
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -1,7 +1,7 @@
 #pragma once
-#include "ps/byte_transport.h"
+#include "rpc/byte_transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const ByteSecurity& security,
                                           const ByteLimits& limits, ByteHandler handler,
                                           std::shared_ptr<PeerCounts> counts,
@@ -14,4 +14,4 @@ std::string why_not_certificates(const ByteSecurity& security);
 // (assertion on the count of its completion queue) when a new user is created while the last one is destroyed. The
 // object returned here is a further user, which prevents this; it does not listen.
 std::shared_ptr<void> grpc_keep_threads();
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -5,7 +5,7 @@
 
 #include "bind_comm.h"
 #include "comm/group.h"
-#include "ps/join.h"
+#include "rendezvous/join.h"
 
 namespace anabranch::python {
 namespace {
@@ -58,14 +58,14 @@ std::vector<nb::bytes> exchange(int ring, const std::vector<nb::bytes>& parts) {
 void bind_comm(nb::module_& m) {
   m.def("comm_join", [](int ring, int rank, const std::vector<std::string>& endpoints) {
     const Unlocked unlocked;
-    ps::join_ring({.ring = ring, .rank = rank, .endpoints = endpoints});
+    rendezvous::join_ring({.ring = ring, .rank = rank, .endpoints = endpoints});
   });
   m.def("comm_joined", [](int ring) { return comm::find_ring(ring) != nullptr; });
   m.def("comm_gather", &gather, nb::arg("ring"), nb::arg("mine"));
   m.def("comm_exchange", &exchange, nb::arg("ring"), nb::arg("parts"));
   m.def("comm_leave", [](int64_t within_ms) {
     const Unlocked unlocked;
-    ps::leave_rings(ps::Milliseconds(within_ms));
+    rendezvous::leave_rings(rpc::Milliseconds(within_ms));
   });
 }
 

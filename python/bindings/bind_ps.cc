@@ -22,14 +22,14 @@ namespace {
 // Waits for an answer, and for Ctrl-C: a request has a deadline, but it is long.
 class Waiter {
  public:
-  ps::Answer answer() {
-    return [state = state_](ps::MessageRef m) {
+  rpc::Answer answer() {
+    return [state = state_](rpc::MessageRef m) {
       const std::lock_guard lock(state->mutex);
       state->message = std::move(m);
       state->come.notify_all();
     };
   }
-  ps::MessageRef wait() {
+  rpc::MessageRef wait() {
     const Unlocked unlocked;
     std::unique_lock lock(state_->mutex);
     while (!state_->message) {
@@ -43,14 +43,14 @@ class Waiter {
   struct State {
     std::mutex mutex;
     std::condition_variable come;
-    ps::MessageRef message;
+    rpc::MessageRef message;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-nb::object first_tensor(const ps::MessageRef& m) {
+nb::object first_tensor(const rpc::MessageRef& m) {
   for (int i = 0; i < m->parts(); ++i) {
-    if (m->part(i).kind != ps::PartKind::kTensor) continue;
+    if (m->part(i).kind != rpc::PartKind::kTensor) continue;
     Tensor out;
     ps::copy_part(*m, i, &out);
     return array_view(std::move(out));
@@ -96,11 +96,11 @@ std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
   Waiter waiter;
   {
     const Unlocked unlocked;
-    ps::connect_to(endpoint)->call(std::make_shared<ps::Message>(ps::Verb::kStats), ps::Milliseconds(deadline_ms),
-                                   waiter.answer());
+    rpc::connect_to(endpoint)->call(std::make_shared<rpc::Message>(rpc::Verb::kStats), rpc::Milliseconds(deadline_ms),
+                                    waiter.answer());
   }
-  const ps::MessageRef answer = waiter.wait();
-  AB_CHECK(answer->parts() > 0 && answer->part(0).kind == ps::PartKind::kText, Unavailable, "{} is not a server",
+  const rpc::MessageRef answer = waiter.wait();
+  AB_CHECK(answer->parts() > 0 && answer->part(0).kind == rpc::PartKind::kText, Unavailable, "{} is not a server",
            endpoint);
   return std::string(answer->text(0));
 }
@@ -203,7 +203,7 @@ nb::dict stop_geo(int trainer) {
 
 // ---- files, one by one
 
-ps::MessageRef ask(int trainer, const std::string& endpoint, std::shared_ptr<ps::Message> request) {
+rpc::MessageRef ask(int trainer, const std::string& endpoint, std::shared_ptr<rpc::Message> request) {
   Waiter waiter;
   {
     const Unlocked unlocked;
@@ -213,20 +213,20 @@ ps::MessageRef ask(int trainer, const std::string& endpoint, std::shared_ptr<ps:
 }
 
 // Reports that this worker is alive, as long as it is kept.
-std::shared_ptr<ps::Beats> offer_files(int trainer, const std::string& endpoint, const std::string& queue,
-                                       const std::vector<std::string>& names) {
-  const ps::MessageRef answer = ask(trainer, endpoint, ps::offer_files(queue, names));
-  AB_CHECK(answer->parts() == 1 && answer->part(0).kind == ps::PartKind::kNeeded && answer->needed(0).size() == 1,
+std::shared_ptr<rpc::Beats> offer_files(int trainer, const std::string& endpoint, const std::string& queue,
+                                        const std::vector<std::string>& names) {
+  const rpc::MessageRef answer = ask(trainer, endpoint, ps::offer_files(queue, names));
+  AB_CHECK(answer->parts() == 1 && answer->part(0).kind == rpc::PartKind::kNeeded && answer->needed(0).size() == 1,
            Unavailable, "{} does not report the heartbeat interval for workers", endpoint);
-  return ps::client_of(trainer)->beats(endpoint, ps::Milliseconds(answer->needed(0)[0]));
+  return ps::client_of(trainer)->beats(endpoint, rpc::Milliseconds(answer->needed(0)[0]));
 }
 
 // (number, name, number of files left); or whether there will be none.
 nb::object take_file(int trainer, const std::string& endpoint, const std::string& queue) {
-  const ps::MessageRef answer = ask(trainer, endpoint, ps::take_file(queue));
-  if (answer->parts() == 0) return nb::bool_((answer->header().flags & ps::Header::kOver) != 0);
-  AB_CHECK(answer->parts() == 2 && answer->part(0).kind == ps::PartKind::kIds && answer->ids(0).size() == 1 &&
-               answer->part(1).kind == ps::PartKind::kText,
+  const rpc::MessageRef answer = ask(trainer, endpoint, ps::take_file(queue));
+  if (answer->parts() == 0) return nb::bool_((answer->header().flags & rpc::Header::kOver) != 0);
+  AB_CHECK(answer->parts() == 2 && answer->part(0).kind == rpc::PartKind::kIds && answer->ids(0).size() == 1 &&
+               answer->part(1).kind == rpc::PartKind::kText,
            Unavailable, "{} gives a file without a name", endpoint);
   const std::string_view name = answer->text(1);
   return nb::make_tuple(answer->ids(0)[0], nb::str(name.data(), name.size()), answer->header().round);
@@ -234,12 +234,12 @@ nb::object take_file(int trainer, const std::string& endpoint, const std::string
 
 // Whether the report counts.
 bool end_file(int trainer, const std::string& endpoint, const std::string& queue, int64_t file) {
-  return ask(trainer, endpoint, ps::end_file(queue, file, true))->header().flags & ps::Header::kTrained;
+  return ask(trainer, endpoint, ps::end_file(queue, file, true))->header().flags & rpc::Header::kTrained;
 }
 
 // Does not wait: the server may be the cause of the failure, and will find out by itself.
 void give_back_file(int trainer, const std::string& endpoint, const std::string& queue, int64_t file) {
-  ps::client_of(trainer)->send(endpoint, ps::end_file(queue, file, false), [](const ps::MessageRef&) {});
+  ps::client_of(trainer)->send(endpoint, ps::end_file(queue, file, false), [](const rpc::MessageRef&) {});
 }
 
 bool serve(PServer& server) {
@@ -279,7 +279,7 @@ void bind_ps(nb::module_& m) {
   m.def("ps_server_stats", &server_stats);
   m.def("ps_pull", &pull);
   m.def("ps_save_table", &save_table);
-  static_cast<void>(nb::class_<ps::Beats>(m, "Beats"));
+  static_cast<void>(nb::class_<rpc::Beats>(m, "Beats"));
   m.def("ps_offer_files", &offer_files);
   m.def("ps_take_file", &take_file);
   m.def("ps_end_file", &end_file);

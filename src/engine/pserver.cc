@@ -14,7 +14,7 @@
 namespace anabranch {
 namespace {
 
-constexpr ps::Milliseconds kLinger{3000};
+constexpr rpc::Milliseconds kLinger{3000};
 
 template <class T> T flag(const char* name) { return std::get<T>(get_flag(name)); }
 
@@ -75,9 +75,9 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
   options.incarnation = ps::fresh_incarnation();
   options.history = history_of(program_.server_name());
   if (options.history.durability != ps::Durability::kNone) options.history.tables = program_.table_durability();
-  options.patience = ps::Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
+  options.patience = rpc::Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
   options.timer = &writer_;
-  options.file_lease = ps::Milliseconds(flag<int64_t>("FLAGS_ps_file_lease"));
+  options.file_lease = rpc::Milliseconds(flag<int64_t>("FLAGS_ps_file_lease"));
   AB_CHECK(options.file_lease.count() >= 100, InvalidArgument,
            "FLAGS_ps_file_lease must be at least 100 milliseconds, got {}", options.file_lease.count());
   listen();
@@ -91,19 +91,19 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
 }
 
 void PServer::listen() {
-  const ps::Handler handler = [this](ps::MessageRef m, const ps::Answer& a) { receive(std::move(m), a); };
+  const rpc::Handler handler = [this](rpc::MessageRef m, const rpc::Answer& a) { receive(std::move(m), a); };
   if (!endpoint_.starts_with("local:")) {
-    network_ = ps::network_transport().listen(endpoint_, handler);
+    network_ = rpc::network_transport().listen(endpoint_, handler);
     endpoint_ = network_->endpoint();
   }
-  local_ = ps::local_transport().listen(endpoint_, handler);
+  local_ = rpc::local_transport().listen(endpoint_, handler);
 }
 
-void PServer::receive(ps::MessageRef request, const ps::Answer& answer) {
+void PServer::receive(rpc::MessageRef request, const rpc::Answer& answer) {
   if (ps::Server* server = ready_) return server->handle(std::move(request), answer);
   // Without an incarnation, as if it were not reached: the worker repeats the request.
-  answer(ps::Message::error(request->header().verb,
-                            Error(ErrorKind::kUnavailable, fmt::format("{} is starting", endpoint_))));
+  answer(rpc::Message::error(request->header().verb,
+                             Error(ErrorKind::kUnavailable, fmt::format("{} is starting", endpoint_))));
 }
 
 PServer::~PServer() {
@@ -113,7 +113,7 @@ PServer::~PServer() {
 }
 
 bool PServer::run(const std::function<bool()>& stop) {
-  constexpr ps::Milliseconds kLook{100};
+  constexpr rpc::Milliseconds kLook{100};
   if (server_->finished()) {  // killed at its end: workers may repeat their last request
     const auto end = std::chrono::steady_clock::now() + kLinger;
     while (std::chrono::steady_clock::now() < end && !stop()) std::this_thread::sleep_for(kLook);

@@ -23,15 +23,15 @@ class PServer {
 
  private:
   void listen();
-  void receive(ps::MessageRef request, const ps::Answer& answer);
+  void receive(rpc::MessageRef request, const rpc::Answer& answer);
 
   ServedProgram program_;
   std::string endpoint_;
   ps::HistoryOptions state_;
-  ps::ThreadTimer writer_;  // of snapshots
+  rpc::ThreadTimer writer_;  // of snapshots
   std::unique_ptr<ps::Server> server_;
   std::atomic<ps::Server*> ready_{nullptr};  // null while it is constructed
-  std::unique_ptr<ps::Listener> network_, local_;
+  std::unique_ptr<rpc::Listener> network_, local_;
 };
 
 }  // namespace anabranch

@@ -134,7 +134,7 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
     Value& value = *entries_[c.variable].value;
     if (c.rows) {
       auto& rows = value.as<SelectedRows>();
-      rows.height = c.rows->height == ps::Part::kAnyHeight ? kUnknown : c.rows->height;
+      rows.height = c.rows->height == rpc::Part::kAnyHeight ? kUnknown : c.rows->height;
       rows.rows = c.rows->rows;
       rows.value = c.rows->value;
     } else if (entries_[c.variable].block >= 0) {

@@ -29,10 +29,10 @@ class ServedProgram final : public ps::Store {
   uint32_t table_of(uint32_t gradient) const override;
   uint32_t variables() const override { return static_cast<uint32_t>(entries_.size()); }
   ps::Extent extent(uint32_t variable) const override;
-  void read(uint32_t variable, ps::Message* into) const override;
-  void read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const override;
-  void train_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) override;
-  void read_table(uint32_t variable, uint64_t part, int bits, ps::Message* into) const override;
+  void read(uint32_t variable, rpc::Message* into) const override;
+  void read_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) const override;
+  void train_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) override;
+  void read_table(uint32_t variable, uint64_t part, int bits, rpc::Message* into) const override;
   // Everything the program keeps from step to step: parameters, the state of their rules, counters.
   std::vector<std::string> kept() const override;
   std::unique_ptr<ps::Saving> begin_save() const override;
@@ -53,7 +53,7 @@ class ServedProgram final : public ps::Store {
   const Tensor& tensor_of(uint32_t variable) const;
   std::shared_ptr<sparse::GrowableTable> table_at(uint32_t variable) const;  // null if it is not a growable table
   void find_rows(sparse::GrowableTable& table, uint32_t variable, std::span<const int64_t> ids, bool train,
-                 ps::Message* into) const;
+                 rpc::Message* into) const;
   CompiledProgram& updates(const Shapes& what);
   ir::ProgramRef make_updates(const Shapes& what) const;
   void add_ops(const ir::Block& from, ir::Block& to, const Shapes& what) const;

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kRecordBytes = 1 << 20;   // of a growable table, in one record of a snapshot
 constexpr int64_t kSliceBytes = 64 << 10;  // of its rows, for which a push waits: about a tenth of a millisecond
 
-void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
+void add_bytes(uint32_t variable, std::string_view bytes, rpc::Message* into) {
   void* to = into->add_room(variable, Shape{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
 }
@@ -77,7 +77,7 @@ ps::Extent ServedProgram::extent(uint32_t variable) const {
   return {t->rows(), static_cast<int64_t>(t->bytes())};
 }
 
-void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
+void ServedProgram::read(uint32_t variable, rpc::Message* into) const { into->add(variable, tensor_of(variable)); }
 
 // fn(name, tensor, table) for the program's persistent variables; tensor or table is null.
 template <class Fn> void ServedProgram::each_kept(Fn&& fn) const {
@@ -143,7 +143,7 @@ void ServedProgram::load(const std::string& name, const Tensor& value) {
   mine.touch();
 }
 
-void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const {
+void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) const {
   if (const auto grows = table_at(variable)) return find_rows(*grows, variable, ids, /*train=*/false, into);
   const Tensor& table = tensor_of(variable);
   const int64_t height = table.rows(), width = table.row_elems();
@@ -166,19 +166,19 @@ std::shared_ptr<sparse::GrowableTable> ServedProgram::table_at(uint32_t variable
 }
 
 void ServedProgram::find_rows(sparse::GrowableTable& table, uint32_t variable, std::span<const int64_t> ids, bool train,
-                              ps::Message* into) const {
+                              rpc::Message* into) const {
   thread_local sparse::KeyOrder scratch;  // several threads query concurrently and repeatedly
   const auto n = static_cast<int64_t>(ids.size());
   void* to = into->add_room(variable, Shape{n, table.options().width}, DType::kFloat32);
   table.pull(ids.data(), n, {.train = train}, static_cast<float*>(to), &scratch, nullptr);
 }
 
-void ServedProgram::train_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) {
+void ServedProgram::train_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) {
   const auto table = table_at(variable);
   table ? find_rows(*table, variable, ids, /*train=*/true, into) : read_rows(variable, ids, into);
 }
 
-void ServedProgram::read_table(uint32_t variable, uint64_t part, int bits, ps::Message* into) const {
+void ServedProgram::read_table(uint32_t variable, uint64_t part, int bits, rpc::Message* into) const {
   const auto table = table_at(variable);
   AB_CHECK(table != nullptr, InvalidArgument, "variable {} at this server is not a growable table", variable);
   sparse::TableHeader head = table->header();

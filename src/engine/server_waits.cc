@@ -41,7 +41,7 @@ std::string waits_of(const Servers& servers) {
     const auto wait = client ? client->oldest_wait(endpoint) : std::nullopt;
     if (!wait) continue;
     text += fmt::format("\n    waits for the server at {}: no answer to {} for {:.1f} s", endpoint,
-                        ps::verb_name(wait->verb), wait->seconds);
+                        rpc::verb_name(wait->verb), wait->seconds);
     if (wait->attempts > 1) text += fmt::format(", {} attempts", wait->attempts);
   }
   return text;

@@ -6,7 +6,7 @@
 
 namespace anabranch::ps {
 
-Client::Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer)
+Client::Client(const rpc::LinkOptions& options, Connect connect, std::shared_ptr<rpc::Timer> timer)
     : options_(options), connect_(std::move(connect)), timer_(std::move(timer)) {}
 
 Client::Line& Client::line(const std::string& endpoint, int* server) {
@@ -14,9 +14,9 @@ Client::Line& Client::line(const std::string& endpoint, int* server) {
   const auto [it, fresh] = servers_.try_emplace(endpoint, static_cast<int>(lines_.size()));
   if (fresh) {
     auto made = std::make_unique<Line>();
-    LinkOptions options = options_;
+    rpc::LinkOptions options = options_;
     options.job = job_;
-    made->link = std::make_shared<Link>(endpoint, connect_(endpoint), options, *timer_);
+    made->link = std::make_shared<rpc::Link>(endpoint, connect_(endpoint), options, *timer_);
     lines_.push_back(std::move(made));
   }
   *server = it->second;
@@ -274,7 +274,7 @@ void Client::rows(const Remote& table, std::span<const int64_t> ids, std::functi
 void Client::reduce(const std::string& endpoint, const std::string& name, const Tensor* array,
                     std::function<void(MessageRef)> done) {
   int server = 0;
-  const std::shared_ptr<Link> link = line(endpoint, &server).link;
+  const std::shared_ptr<rpc::Link> link = line(endpoint, &server).link;
   link->greet();
   auto request = std::make_shared<Message>(Verb::kReduce);
   {
@@ -287,14 +287,14 @@ void Client::reduce(const std::string& endpoint, const std::string& name, const 
 
 void Client::send(const std::string& endpoint, std::shared_ptr<Message> request, std::function<void(MessageRef)> done) {
   int server = 0;
-  const std::shared_ptr<Link> link = line(endpoint, &server).link;
+  const std::shared_ptr<rpc::Link> link = line(endpoint, &server).link;
   link->greet();
   link->send(std::move(request), true, std::move(done));
 }
 
-std::shared_ptr<Beats> Client::beats(const std::string& endpoint, Milliseconds every) {
+std::shared_ptr<rpc::Beats> Client::beats(const std::string& endpoint, Milliseconds every) {
   int server = 0;
-  auto made = std::make_shared<Beats>(line(endpoint, &server).link, timer_, every);
+  auto made = std::make_shared<rpc::Beats>(line(endpoint, &server).link, timer_, every);
   made->begin();
   return made;
 }
@@ -306,12 +306,12 @@ void Client::catch_up(const std::vector<std::string>& servers) {
   int ignored = 0;
   uint64_t last = 0;
   for (const std::string& s : servers) {
-    const std::shared_ptr<Link> link = line(s, &ignored).link;
+    const std::shared_ptr<rpc::Link> link = line(s, &ignored).link;
     link->greet();
     last = std::max(last, link->round());
   }
   for (const std::string& s : servers) {
-    const std::shared_ptr<Link> link = line(s, &ignored).link;
+    const std::shared_ptr<rpc::Link> link = line(s, &ignored).link;
     if (link->round() + 1 != last) continue;
     auto nothing = std::make_shared<Message>(Verb::kExchange);
     nothing->header().round = link->round();
@@ -324,7 +324,7 @@ void Client::reduce_in_step(const std::vector<std::string>& servers, const std::
                             std::function<void(MessageRef)> done) {
   catch_up(servers);
   int server = 0;
-  const std::shared_ptr<Link> link = line(servers.at(0), &server).link;
+  const std::shared_ptr<rpc::Link> link = line(servers.at(0), &server).link;
   auto request = std::make_shared<Message>(Verb::kReduce);
   request->header().flags = Header::kOfStep;
   request->header().round = link->round();
@@ -337,8 +337,8 @@ void Client::complete() {
   for (auto& line : lines_) line->link->ask(std::make_shared<Message>(Verb::kComplete), true);
 }
 
-std::optional<Link::Wait> Client::oldest_wait(const std::string& endpoint) {
-  std::shared_ptr<Link> link;
+std::optional<rpc::Link::Wait> Client::oldest_wait(const std::string& endpoint) {
+  std::shared_ptr<rpc::Link> link;
   {
     const std::lock_guard lock(mutex_);
     const auto it = servers_.find(endpoint);

@@ -11,14 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "ps/beats.h"
-#include "ps/link.h"
+#include "ps/names.h"
+#include "rpc/beats.h"
+#include "rpc/link.h"
 
 namespace anabranch::ps {
 
 // A variable on a server.
 struct Remote {
-  std::shared_ptr<Link> link;
+  std::shared_ptr<rpc::Link> link;
   int server = 0;
   uint32_t number = 0;
   int parameter = 0;  // that it is a shard of, or whose gradient it is: Client::parameter_number(); 0: unknown
@@ -33,8 +34,8 @@ void copy_part(const Message& message, int part, Tensor* out);
 class Client {
  public:
   // How the client connects to an endpoint.
-  using Connect = std::function<std::shared_ptr<Channel>(const std::string& endpoint)>;
-  Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer);
+  using Connect = std::function<std::shared_ptr<rpc::Channel>(const std::string& endpoint)>;
+  Client(const rpc::LinkOptions& options, Connect connect, std::shared_ptr<rpc::Timer> timer);
 
   // The job that servers compare with theirs, for connections from now on.
   void describe(Description job);
@@ -42,7 +43,7 @@ class Client {
   void connect(const std::string& endpoint);
   // `parameter`: the whole parameter of which this is a shard, or a gradient.
   Remote remote(const std::string& endpoint, const std::string& name, const std::string& parameter = {});
-  const LinkOptions& options() const { return options_; }
+  const rpc::LinkOptions& options() const { return options_; }
 
   // Whether servers combine the gradients of all workers.
   bool in_step();
@@ -115,11 +116,11 @@ class Client {
   // Another request that changes the state of one server.
   void send(const std::string& endpoint, std::shared_ptr<Message> request, std::function<void(MessageRef answer)> done);
   // Tells a server from now on that this worker is alive, as long as the result is kept.
-  std::shared_ptr<Beats> beats(const std::string& endpoint, Milliseconds every);
+  std::shared_ptr<rpc::Beats> beats(const std::string& endpoint, Milliseconds every);
   void complete();  // notifies every server; waits
   std::vector<std::string> stats();
   // For stall reports, from any thread: the oldest request that this server has not answered.
-  std::optional<Link::Wait> oldest_wait(const std::string& endpoint);
+  std::optional<rpc::Link::Wait> oldest_wait(const std::string& endpoint);
 
  private:
   // The last answer that holds a variable.
@@ -134,7 +135,7 @@ class Client {
     int parameter = 0;
   };
   struct Line {
-    std::shared_ptr<Link> link;
+    std::shared_ptr<rpc::Link> link;
     std::shared_ptr<Message> outgoing;  // of the current step
     bool pushed = false;
     std::map<uint32_t, Need> needed;  // by variable
@@ -160,9 +161,9 @@ class Client {
   MessageRef find_untaken(const Remote& variable, int* part);
   void answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer);
 
-  const LinkOptions options_;
+  const rpc::LinkOptions options_;
   const Connect connect_;
-  const std::shared_ptr<Timer> timer_;
+  const std::shared_ptr<rpc::Timer> timer_;
   std::mutex mutex_;
   Description job_;
   std::map<std::string, int> servers_, parameters_;

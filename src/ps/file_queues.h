@@ -10,9 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ps/clock.h"
-#include "ps/message.h"
-#include "ps/transport.h"
+#include "ps/names.h"
 
 namespace anabranch::ps {
 

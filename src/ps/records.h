@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "ps/disk.h"
-#include "ps/message.h"
+#include "ps/names.h"
 
 namespace anabranch::ps {
 

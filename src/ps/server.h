@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "ps/clock.h"
 #include "ps/description.h"
 #include "ps/file_queues.h"
 #include "ps/history.h"
@@ -25,9 +24,8 @@
 #include "ps/levels.h"
 #include "ps/store.h"
 #include "ps/sums.h"
-#include "ps/timer.h"
 #include "ps/traffic.h"
-#include "ps/transport.h"
+#include "rpc/timer.h"
 
 namespace anabranch::ps {
 
@@ -41,10 +39,10 @@ struct ServerOptions {
   Milliseconds file_lease{60000};  // a worker that is silent for longer loses its files
   uint64_t incarnation = 1;
   Description job;  // empty: unknown
-  const Clock* clock = &SteadyClock::shared();
+  const rpc::Clock* clock = &rpc::SteadyClock::shared();
   HistoryOptions history;
   // The writer of snapshots, slice by slice, while requests go on; null: the request that finds one due.
-  Timer* timer = nullptr;
+  rpc::Timer* timer = nullptr;
 };
 
 struct ServerStats {
@@ -73,7 +71,7 @@ class Server {
   void wait_finished(const std::function<bool()>& stop, Milliseconds look);
   ServerStats stats() const;
   // Adds the listener's counts to its statistics.
-  void watch(std::shared_ptr<const PeerCounts> peers);
+  void watch(std::shared_ptr<const rpc::PeerCounts> peers);
 
  protected:
   // For tests that plant defects.
@@ -228,9 +226,9 @@ class Server {
   std::map<uint32_t, Sum> sums_;
   FileQueues files_;
   ServerStats stats_;
-  std::shared_ptr<const PeerCounts> peers_;  // null: none is watched
-  std::map<uint32_t, Traffic> traffic_;      // of tables; entries do not move
-  std::map<uint32_t, int64_t> left_out_;     // updates of tables without a journal that a replay does not restore
+  std::shared_ptr<const rpc::PeerCounts> peers_;  // null: none is watched
+  std::map<uint32_t, Traffic> traffic_;           // of tables; entries do not move
+  std::map<uint32_t, int64_t> left_out_;          // updates of tables without a journal that a replay does not restore
 };
 
 }  // namespace anabranch::ps

@@ -103,7 +103,7 @@ void Server::count_awaited(const Meeting& meeting, uint32_t trainer) {
   trainers_[trainer].awaited_us += std::chrono::duration_cast<std::chrono::microseconds>(waited).count();
 }
 
-void Server::watch(std::shared_ptr<const PeerCounts> peers) {
+void Server::watch(std::shared_ptr<const rpc::PeerCounts> peers) {
   const std::lock_guard lock(mutex_);
   peers_ = std::move(peers);
 }

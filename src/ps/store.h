@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ps/message.h"
+#include "ps/names.h"
 
 namespace anabranch::ps {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "ps/message.h"
+#include "ps/names.h"
 #include "ps/store.h"
 
 namespace anabranch::ps {

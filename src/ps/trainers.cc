@@ -10,7 +10,7 @@ namespace {
 struct Trainers {
   std::mutex mutex;
   std::map<int, std::shared_ptr<Client>> clients;
-  std::shared_ptr<Timer> timer = std::make_shared<ThreadTimer>();
+  std::shared_ptr<rpc::Timer> timer = std::make_shared<rpc::ThreadTimer>();
 };
 Trainers& trainers() {
   static auto& all = *new Trainers();  // never destroyed: requests may be in flight at exit
@@ -31,13 +31,13 @@ std::shared_ptr<Client> client_of(int trainer) {
   const std::lock_guard lock(trainers().mutex);
   auto& client = trainers().clients[trainer];
   if (!client) {
-    LinkOptions o;
+    rpc::LinkOptions o;
     o.trainer = static_cast<uint32_t>(trainer);
     o.incarnation = fresh_incarnation();
     o.deadline = deadline;
     o.try_for = deadline;  // a server answers late if other workers are late; a lost connection ends an attempt at once
     o.report = [](const std::string& text) { fmt::print(stderr, "anabranch: {}\n", text); };
-    client = std::make_shared<Client>(o, connect_to, trainers().timer);
+    client = std::make_shared<Client>(o, rpc::connect_to, trainers().timer);
   }
   return client;
 }

@@ -11,6 +11,8 @@
 
 namespace anabranch::ps {
 
+using namespace rpc;  // tests talk to links, timers and transports, too
+
 // Variables a, b, ... of four numbers, and their gradients a@GRAD: an update subtracts.
 class ToyStore final : public Store {
  public:

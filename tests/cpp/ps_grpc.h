@@ -2,9 +2,9 @@
 #pragma once
 #include "base/error.h"
 #include "base/plugin.h"
-#include "ps/byte_transport.h"
+#include "rpc/byte_transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 // Null without gRPC, and under ThreadSanitizer, which does not know its locks.
 inline ByteTransport* network() {
@@ -18,4 +18,4 @@ inline ByteTransport* network() {
   }
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

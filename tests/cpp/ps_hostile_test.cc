@@ -10,9 +10,9 @@
 #include <random>
 
 #include "base/flags.h"
-#include "ps/hub.h"
 #include "ps_cluster.h"
 #include "ps_grpc.h"
+#include "rendezvous/hub.h"
 #include "slow_relay.h"
 
 namespace anabranch::ps {
@@ -235,7 +235,7 @@ TEST(PsHostile, PeersThatDoNotReadTheirAnswers) {
 TEST(PsHostile, WhereProcessesMeet) {
   ByteTransport* transport = network();
   if (!transport) GTEST_SKIP() << "no gRPC here";
-  Hub hub(network_transport(), "127.0.0.1:0", Milliseconds(20000));
+  rendezvous::Hub hub(network_transport(), "127.0.0.1:0", Milliseconds(20000));
   const auto hello = [&](uint32_t rank) {
     Message m(Verb::kHello);
     m.header().client = rank;

@@ -6,11 +6,13 @@
 #include <map>
 #include <mutex>
 
-#include "ps/hub.h"
-#include "ps/join.h"
+#include "rendezvous/hub.h"
+#include "rendezvous/join.h"
 
-namespace anabranch::ps {
+namespace anabranch::rendezvous {
 namespace {
+
+using namespace rpc;
 
 // The answers so far, by the number of the question.
 class Answered {
@@ -150,4 +152,4 @@ TEST(PsJoin, AnAddressOfAnotherMachineNeedsATrustedNetwork) {
 }
 
 }  // namespace
-}  // namespace anabranch::ps
+}  // namespace anabranch::rendezvous

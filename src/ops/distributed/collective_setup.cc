@@ -5,7 +5,7 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/distributed/declare.h"
-#include "ps/join.h"
+#include "rendezvous/join.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -50,7 +50,7 @@ Kernel join_kernel(const KernelArgs& op) {
     const auto endpoints = members(c.value(x));
     AB_CHECK(static_cast<size_t>(nranks) == endpoints.size(), InvalidArgument,
              "nranks must be the number of processes of the ring ({}), got {}", endpoints.size(), nranks);
-    ps::join_ring({.ring = ring, .rank = rank, .endpoints = endpoints});
+    rendezvous::join_ring({.ring = ring, .rank = rank, .endpoints = endpoints});
   };
 }
 
@@ -66,7 +66,7 @@ Kernel trainers_kernel(const KernelArgs& op) {
   }
   return [=, out = op.out("NCCLID")](KernelContext& c) {
     for (int ring = 0; ring < rings; ++ring) {
-      ps::join_ring({.ring = ring, .rank = trainer, .endpoints = endpoints});
+      rendezvous::join_ring({.ring = ring, .rank = trainer, .endpoints = endpoints});
     }
     set_name(c.value(out), endpoints);
   };
@@ -75,7 +75,7 @@ Kernel trainers_kernel(const KernelArgs& op) {
 // Each process has one device here.
 Kernel alone_kernel(const KernelArgs& op) {
   const int ring = op.attr<int32_t>("ring_id");
-  return [=](KernelContext&) { ps::join_ring({.ring = ring, .rank = 0, .endpoints = {"this process:0"}}); };
+  return [=](KernelContext&) { rendezvous::join_ring({.ring = ring, .rank = 0, .endpoints = {"this process:0"}}); };
 }
 
 AB_OP(c_gen_nccl_id)

@@ -15,7 +15,7 @@ struct Parcels {
 };
 
 // A received value must have the shape of its variable if that has one.
-void check_form(const Tensor& out, const ps::Message& m, int part, const std::string& name) {
+void check_form(const Tensor& out, const rpc::Message& m, int part, const std::string& name) {
   const Shape shape = m.shape(part);
   const auto dtype = static_cast<DType>(m.part(part).dtype);
   AB_CHECK(!out.initialized() || (out.shape() == shape && out.dtype() == dtype), ShapeMismatch,
@@ -83,8 +83,8 @@ Kernel recv_kernel(const KernelArgs& op) {
     const auto answers =
         std::make_shared<Answers>(static_cast<int>(missing.size()), AsyncContext::of(c).take(), finish);
     for (const size_t i : missing) {
-      client.pull(p->shards->remotes()[i], [=](const ps::MessageRef& answer) {
-        answers->take(answer, [&](const ps::Message& m) {
+      client.pull(p->shards->remotes()[i], [=](const rpc::MessageRef& answer) {
+        answers->take(answer, [&](const rpc::Message& m) {
           AB_CHECK(m.parts() == 1, Internal, "recv: the server's answer must hold one variable, got {}", m.parts());
           check_form(*target(i), m, 0, names[i]);
           ps::copy_part(m, 0, target(i));

@@ -23,9 +23,9 @@ struct Lookup {
   };
   std::vector<std::vector<int64_t>> needed;  // by shard: local row numbers
   DistinctIds distinct;
-  std::vector<Place> places;         // of the distinct ids
-  std::vector<uint32_t> numbers;     // for each id of all inputs: the index of its distinct id
-  std::vector<ps::MessageRef> rows;  // by shard
+  std::vector<Place> places;          // of the distinct ids
+  std::vector<uint32_t> numbers;      // for each id of all inputs: the index of its distinct id
+  std::vector<rpc::MessageRef> rows;  // by shard
 
   bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }
   void collect(const KernelContext& c, In ids);
@@ -85,7 +85,7 @@ void Lookup::scatter(const KernelContext& c, In ids, Out out) const {
 }
 
 // Rows must have the declared width of the table, not that of the answer.
-void check_rows(const ps::Message& m, const Tensor& out, int64_t needed) {
+void check_rows(const rpc::Message& m, const Tensor& out, int64_t needed) {
   const int64_t width = out.shape()[out.shape().rank() - 1];
   AB_CHECK(
       m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{needed, width}),
@@ -135,8 +135,8 @@ Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
     for (size_t p = 0; left > 0; ++p) {
       if (l->needed[p].empty()) continue;
       --left;
-      const auto take = [=](const ps::MessageRef& answer) {
-        answers->take(answer, [&](const ps::Message& m) {
+      const auto take = [=](const rpc::MessageRef& answer) {
+        answers->take(answer, [&](const rpc::Message& m) {
           check_rows(m, values.at(out, 0), static_cast<int64_t>(l->needed[p].size()));
           l->rows[p] = answer;
         });

@@ -45,7 +45,7 @@ std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const 
 Answers::Answers(int count, Completion completion, std::function<void()> when_all)
     : left_(count), completion_(std::move(completion)), when_all_(std::move(when_all)) {}
 
-void Answers::take(const ps::MessageRef& answer, const std::function<void(const ps::Message&)>& use) {
+void Answers::take(const rpc::MessageRef& answer, const std::function<void(const rpc::Message&)>& use) {
   const auto keep_error = [this] {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::current_exception();

@@ -42,7 +42,7 @@ class Answers {
  public:
   Answers(int count, Completion completion, std::function<void()> when_all = {});
   // `use` reads the answer; an exception from it becomes the error of the node.
-  void take(const ps::MessageRef& answer, const std::function<void(const ps::Message&)>& use);
+  void take(const rpc::MessageRef& answer, const std::function<void(const rpc::Message&)>& use);
 
  private:
   std::atomic<int> left_;

@@ -37,8 +37,8 @@ Kernel weight_kernel(const KernelArgs& op) {
     mine[1] = out.count;
     const KernelContext values = c;
     const auto answers = std::make_shared<Answers>(1, AsyncContext::of(c).take());
-    ps::client_of(trainer)->reduce_in_step(servers, meeting, counts->mine, [=](const ps::MessageRef& answer) {
-      answers->take(answer, [&](const ps::Message& m) {
+    ps::client_of(trainer)->reduce_in_step(servers, meeting, counts->mine, [=](const rpc::MessageRef& answer) {
+      answers->take(answer, [&](const rpc::Message& m) {
         AB_CHECK(m.parts() == 1 && m.shape(0) == Shape{2}, Internal,
                  "trainer_weight: the server must answer with one sum of two numbers");
         set_weights(values, counted, x, out, reinterpret_cast<const double*>(m.payload(0)));

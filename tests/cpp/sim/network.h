@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "ps/transport.h"
+#include "rpc/transport.h"
 #include "sim/world.h"
 
 namespace anabranch::ps::sim {

@@ -5,10 +5,12 @@
 #include <map>
 #include <random>
 
-#include "ps/clock.h"
-#include "ps/timer.h"
+#include "rpc/clock.h"
+#include "rpc/timer.h"
 
 namespace anabranch::ps::sim {
+
+using namespace rpc;
 
 class World final : public Clock, public Timer {
  public:

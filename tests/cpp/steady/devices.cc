@@ -12,7 +12,7 @@
 #include "device/devices.h"
 #include "engine/prepared_run.h"
 #include "opdef/append_op.h"
-#include "ps/join.h"
+#include "rendezvous/join.h"
 #include "steady/calls.h"
 
 namespace anabranch {
@@ -110,7 +110,7 @@ TEST(SteadyDevices, TwoReplicas) { expect_no_waste(2, false); }
 TEST(SteadyDevices, OneReplicaByGraphs) { expect_no_waste(1, true); }
 TEST(SteadyDevices, TwoReplicasByGraphs) { expect_no_waste(2, true); }
 TEST(SteadyDevices, InARing) {
-  ps::join_ring({.ring = 0, .rank = 0, .endpoints = {"127.0.0.1:1"}});
+  rendezvous::join_ring({.ring = 0, .rank = 0, .endpoints = {"127.0.0.1:1"}});
   expect_no_waste(1, false, true);
   expect_no_waste(1, true, true);
   comm::forget_rings();

@@ -14,15 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "ps/timer.h"
-#include "ps/transport.h"
+#include "rpc/timer.h"
+#include "rpc/transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rendezvous {
 
 class Hub {
  public:
   // `deadline`: from the first process that arrives to the last.
-  Hub(Transport& transport, const std::string& endpoint, Milliseconds deadline);
+  Hub(rpc::Transport& transport, const std::string& endpoint, rpc::Milliseconds deadline);
   ~Hub();  // clients that watch or wait are notified of the end
   Hub(const Hub&) = delete;
   const std::string& endpoint() const { return listener_->endpoint(); }
@@ -33,26 +33,26 @@ class Hub {
     uint64_t number = 0;  // of this meeting: the group may meet again
     std::string members;  // must be equal in all processes
     std::vector<std::string> given;
-    std::vector<Answer> waiting;  // by rank, while they arrive
-    std::vector<Answer> watching, leaving;
+    std::vector<rpc::Answer> waiting;  // by rank, while they arrive
+    std::vector<rpc::Answer> watching, leaving;
     std::set<uint32_t> left;
     std::string reason;
     bool met = false;
   };
-  using Answers = std::vector<std::pair<Answer, MessageRef>>;  // sent without the lock
+  using Answers = std::vector<std::pair<rpc::Answer, rpc::MessageRef>>;  // sent without the lock
 
-  void handle(const MessageRef& request, Answer answer);
-  void come(const Message& m, Answer answer, Answers* out);
-  void leave(const Message& m, Answer answer, Answers* out);
+  void handle(const rpc::MessageRef& request, rpc::Answer answer);
+  void come(const rpc::Message& m, rpc::Answer answer, Answers* out);
+  void leave(const rpc::Message& m, rpc::Answer answer, Answers* out);
   void end(Meeting& meeting, const std::string& why, Answers* out);
   void too_late(uint64_t group, uint64_t number);
 
-  const Milliseconds deadline_;
+  const rpc::Milliseconds deadline_;
   std::mutex mutex_;
   std::map<uint64_t, Meeting> meetings_;
   uint64_t meetings_begun_ = 0;
-  ThreadTimer timer_;
-  std::unique_ptr<Listener> listener_;  // the last member: destroyed first
+  rpc::ThreadTimer timer_;
+  std::unique_ptr<rpc::Listener> listener_;  // the last member: destroyed first
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rendezvous

@@ -13,12 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ps/clock.h"
-#include "ps/description.h"
-#include "ps/timer.h"
-#include "ps/transport.h"
+#include "rpc/clock.h"
+#include "rpc/timer.h"
+#include "rpc/transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 struct LinkOptions {
   uint32_t trainer = 0;
@@ -30,7 +29,7 @@ struct LinkOptions {
   // Requests of a step are reported only if the connection is lost: a server may wait for other workers.
   std::function<void(const std::string&)> report{};
   const Clock* clock = &SteadyClock::shared();
-  Description job = {};  // told to the server, which refuses a worker of another job; empty: unknown
+  std::vector<std::string> job = {};  // told to the server, which refuses a worker of another job; empty: unknown
 };
 
 class Link : public std::enable_shared_from_this<Link> {
@@ -101,4 +100,4 @@ class Link : public std::enable_shared_from_this<Link> {
   std::unordered_map<std::string, uint32_t> numbers_;
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -2,7 +2,7 @@
 #pragma once
 #include <chrono>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
@@ -21,4 +21,4 @@ class SteadyClock final : public Clock {
   }
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

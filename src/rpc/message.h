@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "core/selected_rows.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 // The closed set of requests to a server.
 enum class Verb : uint8_t {
@@ -138,4 +138,4 @@ class Message {
   std::vector<size_t> at_;  // offsets of parts
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

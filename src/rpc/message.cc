@@ -1,4 +1,4 @@
-#include "ps/message.h"
+#include "rpc/message.h"
 
 #include <array>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 #include "core/host_copy.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 constexpr size_t kAlign = 64;
@@ -173,4 +173,4 @@ void Message::throw_if_error() const {
   throw Error(static_cast<ErrorKind>(header().error - 1), why);
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 struct Bytes {
   std::shared_ptr<const char> data;
@@ -67,4 +67,4 @@ class ByteTransport {
 inline constexpr const char* kByteTransportSymbol = "anabranch_byte_transport_3";
 using ByteTransportFn = ByteTransport* (*)();
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -1,8 +1,8 @@
-#include "ps/timer.h"
+#include "rpc/timer.h"
 
 #include <utility>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 ThreadTimer::~ThreadTimer() {
   {
@@ -43,4 +43,4 @@ void ThreadTimer::work() {
   }
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

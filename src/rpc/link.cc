@@ -1,10 +1,10 @@
-#include "ps/link.h"
+#include "rpc/link.h"
 
 #include <algorithm>
 #include <future>
 #include <utility>
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 Link::Link(std::string endpoint, std::shared_ptr<Channel> channel, const LinkOptions& options, Timer& timer)
     : endpoint_(std::move(endpoint)), channel_(std::move(channel)), options_(options), timer_(timer) {}
@@ -206,4 +206,4 @@ uint32_t Link::number(const std::string& name) {
   return numbers_[name] = answer->needed(1)[0];
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <thread>
 
-#include "ps/clock.h"
-#include "ps/transport.h"
+#include "rpc/clock.h"
+#include "rpc/transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 class Timer {
  public:
@@ -35,4 +35,4 @@ class ThreadTimer final : public Timer {
   std::thread thread_;
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -1,9 +1,9 @@
 // Bytes from outside: every length is checked before it is used.
 #include <cstring>
 
-#include "ps/message.h"
+#include "rpc/message.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 constexpr size_t kPartAlign = 64;
@@ -73,4 +73,4 @@ void Message::walk() {
   AB_CHECK(at == size_, InvalidArgument, "a message has {} bytes after its last part", size_ - at);
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "ps/byte_transport.h"
-#include "ps/message.h"
+#include "rpc/byte_transport.h"
+#include "rpc/message.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 using Milliseconds = std::chrono::milliseconds;
 // Called once, from any thread. An answer may be an error message; a transport's own failures are such answers too:
@@ -51,4 +51,4 @@ bool on_this_machine(const std::string& endpoint);
 // Whether the endpoint belongs to this process.
 bool listens_here(const std::string& endpoint);
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

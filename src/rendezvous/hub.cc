@@ -1,31 +1,31 @@
-#include "ps/hub.h"
+#include "rendezvous/hub.h"
 
 #include <algorithm>
 
-namespace anabranch::ps {
+namespace anabranch::rendezvous {
 namespace {
 
 constexpr size_t kMostMembers = 4096;
 
-MessageRef texts(Verb verb, const std::vector<std::string>& given) {
-  auto m = std::make_shared<Message>(verb);
+rpc::MessageRef texts(rpc::Verb verb, const std::vector<std::string>& given) {
+  auto m = std::make_shared<rpc::Message>(verb);
   m->header().incarnation = 1;
   for (const auto& text : given) m->add_text(text);
   return m;
 }
 
-MessageRef refusal(ErrorKind kind, const std::string& why) {
-  auto m = Message::error(Verb::kHello, Error(kind, why));
+rpc::MessageRef refusal(ErrorKind kind, const std::string& why) {
+  auto m = rpc::Message::error(rpc::Verb::kHello, Error(kind, why));
   m->header().incarnation = 1;  // an answer: a retry would not help
   return m;
 }
 
 }  // namespace
 
-Hub::Hub(Transport& transport, const std::string& endpoint, Milliseconds deadline)
-    : deadline_(deadline),
-      listener_(
-          transport.listen(endpoint, [this](const MessageRef& m, Answer answer) { handle(m, std::move(answer)); })) {}
+Hub::Hub(rpc::Transport& transport, const std::string& endpoint, rpc::Milliseconds deadline)
+    : deadline_(deadline), listener_(transport.listen(endpoint, [this](const rpc::MessageRef& m, rpc::Answer answer) {
+        handle(m, std::move(answer));
+      })) {}
 
 Hub::~Hub() {
   Answers out;
@@ -33,7 +33,7 @@ Hub::~Hub() {
     const std::lock_guard lock(mutex_);
     for (auto& [group, meeting] : meetings_) {
       end(meeting, "rank 0 has left the group", &out);
-      for (Answer& a : meeting.waiting) {
+      for (rpc::Answer& a : meeting.waiting) {
         if (a) out.emplace_back(std::move(a), refusal(ErrorKind::kUnavailable, meeting.reason));
       }
     }
@@ -41,17 +41,17 @@ Hub::~Hub() {
   for (auto& [to, what] : out) to(what);
 }
 
-void Hub::handle(const MessageRef& request, Answer answer) {
+void Hub::handle(const rpc::MessageRef& request, rpc::Answer answer) {
   Answers out;
   {
     const std::lock_guard lock(mutex_);
-    const Header& h = request->header();
+    const rpc::Header& h = request->header();
     const auto at = meetings_.find(h.round);
-    if (h.verb == Verb::kHello) {
+    if (h.verb == rpc::Verb::kHello) {
       come(*request, std::move(answer), &out);
-    } else if (h.verb == Verb::kComplete && at != meetings_.end()) {
+    } else if (h.verb == rpc::Verb::kComplete && at != meetings_.end()) {
       leave(*request, std::move(answer), &out);
-    } else if (h.verb == Verb::kBeat && at != meetings_.end()) {
+    } else if (h.verb == rpc::Verb::kBeat && at != meetings_.end()) {
       Meeting& m = at->second;
       if (m.reason.empty()) {
         m.watching.push_back(std::move(answer));
@@ -59,19 +59,20 @@ void Hub::handle(const MessageRef& request, Answer answer) {
         out.emplace_back(std::move(answer), texts(h.verb, {m.reason}));
       }
     } else {
-      out.emplace_back(std::move(answer), refusal(ErrorKind::kInvalidArgument,
-                                                  fmt::format("{} is nothing that is asked here", verb_name(h.verb))));
+      out.emplace_back(std::move(answer),
+                       refusal(ErrorKind::kInvalidArgument,
+                               fmt::format("{} is nothing that is asked here", rpc::verb_name(h.verb))));
     }
   }
   for (auto& [to, what] : out) to(what);
 }
 
-void Hub::come(const Message& m, Answer answer, Answers* out) {
+void Hub::come(const rpc::Message& m, rpc::Answer answer, Answers* out) {
   const auto refuse = [&](const std::string& why) {
     out->emplace_back(std::move(answer), refusal(ErrorKind::kInvalidArgument, why));
   };
   const uint32_t rank = m.header().client;
-  if (m.parts() != 2 || m.part(0).kind != PartKind::kText || m.part(1).kind != PartKind::kText) {
+  if (m.parts() != 2 || m.part(0).kind != rpc::PartKind::kText || m.part(1).kind != rpc::PartKind::kText) {
     return refuse("a process comes with the members of its group and its bytes");
   }
   const std::string members(m.text(0));
@@ -94,18 +95,18 @@ void Hub::come(const Message& m, Answer answer, Answers* out) {
   if (meeting.waiting[rank]) return refuse(fmt::format("there is a process of rank {} already", rank));
   meeting.given[rank] = m.text(1);
   meeting.waiting[rank] = std::move(answer);
-  if (!std::all_of(meeting.waiting.begin(), meeting.waiting.end(), [](const Answer& a) { return a != nullptr; }))
+  if (!std::all_of(meeting.waiting.begin(), meeting.waiting.end(), [](const rpc::Answer& a) { return a != nullptr; }))
     return;
   meeting.met = true;
-  const MessageRef all = texts(Verb::kHello, meeting.given);
-  for (Answer& a : meeting.waiting) out->emplace_back(std::move(a), all);
+  const rpc::MessageRef all = texts(rpc::Verb::kHello, meeting.given);
+  for (rpc::Answer& a : meeting.waiting) out->emplace_back(std::move(a), all);
 }
 
-void Hub::leave(const Message& m, Answer answer, Answers* out) {
+void Hub::leave(const rpc::Message& m, rpc::Answer answer, Answers* out) {
   Meeting& meeting = meetings_[m.header().round];
-  if (m.parts() == 1 && m.part(0).kind == PartKind::kText) {
+  if (m.parts() == 1 && m.part(0).kind == rpc::PartKind::kText) {
     end(meeting, std::string(m.text(0)), out);
-    out->emplace_back(std::move(answer), texts(Verb::kComplete, {meeting.reason}));
+    out->emplace_back(std::move(answer), texts(rpc::Verb::kComplete, {meeting.reason}));
     return;
   }
   if (m.header().client >= meeting.given.size()) {
@@ -121,15 +122,15 @@ void Hub::leave(const Message& m, Answer answer, Answers* out) {
 void Hub::end(Meeting& meeting, const std::string& why, Answers* out) {
   if (!meeting.reason.empty()) return;
   meeting.reason = why;
-  const MessageRef told = texts(Verb::kBeat, {why});
+  const rpc::MessageRef told = texts(rpc::Verb::kBeat, {why});
   for (auto* list : {&meeting.watching, &meeting.leaving}) {
-    for (Answer& a : *list) out->emplace_back(std::move(a), told);
+    for (rpc::Answer& a : *list) out->emplace_back(std::move(a), told);
     list->clear();
   }
 }
 
 void Hub::too_late(uint64_t group, uint64_t number) {
-  std::vector<Answer> waiting;
+  std::vector<rpc::Answer> waiting;
   std::string missing;
   {
     const std::lock_guard lock(mutex_);
@@ -141,12 +142,12 @@ void Hub::too_late(uint64_t group, uint64_t number) {
     waiting.swap(m.waiting);
     m = Meeting();
   }
-  const MessageRef told = refusal(ErrorKind::kUnavailable,
-                                  fmt::format("rank {} of the group has not come for {:.0f} s (FLAGS_rpc_deadline)",
-                                              missing, std::chrono::duration<double>(deadline_).count()));
-  for (Answer& a : waiting) {
+  const rpc::MessageRef told = refusal(
+      ErrorKind::kUnavailable, fmt::format("rank {} of the group has not come for {:.0f} s (FLAGS_rpc_deadline)",
+                                           missing, std::chrono::duration<double>(deadline_).count()));
+  for (rpc::Answer& a : waiting) {
     if (a) a(told);
   }
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rendezvous

@@ -2,9 +2,9 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "ps/transport.h"
+#include "rpc/transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 // The entry outlives its listener: later callers get an error.
@@ -88,4 +88,4 @@ Transport& local_transport() {
 
 bool listens_here(const std::string& endpoint) { return find(endpoint) != nullptr; }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

@@ -1,4 +1,4 @@
-#include "ps/join.h"
+#include "rendezvous/join.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 #include "base/flags.h"
 #include "base/plugin.h"
 #include "comm/share_memory.h"
-#include "ps/hub.h"
+#include "rendezvous/hub.h"
 
-namespace anabranch::ps {
+namespace anabranch::rendezvous {
 namespace {
 
-constexpr Milliseconds kPause{50};  // between two attempts to reach the first process
+constexpr rpc::Milliseconds kPause{50};  // between two attempts to reach the first process
 // timeout of a call that is answered when the group has ended; then it is repeated
-constexpr Milliseconds kWatch{3600000};
+constexpr rpc::Milliseconds kWatch{3600000};
 
 comm::WireMaker& gloo() {
   static comm::WireMaker* loaded = reinterpret_cast<comm::WireMakerFn>(
@@ -28,14 +28,14 @@ comm::WireMaker& gloo() {
   return *loaded;
 }
 
-Milliseconds flag_ms(const char* name) { return Milliseconds(std::get<int64_t>(get_flag(name))); }
+rpc::Milliseconds flag_ms(const char* name) { return rpc::Milliseconds(std::get<int64_t>(get_flag(name))); }
 
-bool was_lost(const Message& m) {
+bool was_lost(const rpc::Message& m) {
   return m.header().error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) && m.header().incarnation == 0;
 }
 
 // The hubs of this process, one per address: rings share them.
-std::shared_ptr<Hub> hub_at(Transport& transport, const std::string& endpoint, Milliseconds deadline) {
+std::shared_ptr<Hub> hub_at(rpc::Transport& transport, const std::string& endpoint, rpc::Milliseconds deadline) {
   static auto& mutex = *new std::mutex();
   static auto& hubs = *new std::map<std::string, std::weak_ptr<Hub>>();
   const std::lock_guard lock(mutex);
@@ -48,53 +48,54 @@ std::shared_ptr<Hub> hub_at(Transport& transport, const std::string& endpoint, M
 // This process's connection to the hub.
 class HubLine final : public comm::Witness, public std::enable_shared_from_this<HubLine> {
  public:
-  HubLine(const JoinOptions& o, std::shared_ptr<Channel> channel, std::shared_ptr<Hub> hub)
+  HubLine(const JoinOptions& o, std::shared_ptr<rpc::Channel> channel, std::shared_ptr<Hub> hub)
       : rank_(o.rank), ring_(o.ring), first_(o.endpoints[0]), channel_(std::move(channel)), hub_(std::move(hub)) {}
 
-  MessageRef ask(Verb verb, const std::vector<std::string>& given, Milliseconds within) {
+  rpc::MessageRef ask(rpc::Verb verb, const std::vector<std::string>& given, rpc::Milliseconds within) {
     const auto until = std::chrono::steady_clock::now() + within;
     while (true) {
-      auto promise = std::make_shared<std::promise<MessageRef>>();
+      auto promise = std::make_shared<std::promise<rpc::MessageRef>>();
       auto future = promise->get_future();
-      const auto left = std::chrono::duration_cast<Milliseconds>(until - std::chrono::steady_clock::now());
-      channel_->call(request(verb, given), std::max(left, Milliseconds(1)) + Milliseconds(500),
-                     [promise](MessageRef m) { promise->set_value(std::move(m)); });
-      MessageRef answer = future.get();  // the call has a deadline
+      const auto left = std::chrono::duration_cast<rpc::Milliseconds>(until - std::chrono::steady_clock::now());
+      channel_->call(request(verb, given), std::max(left, rpc::Milliseconds(1)) + rpc::Milliseconds(500),
+                     [promise](rpc::MessageRef m) { promise->set_value(std::move(m)); });
+      rpc::MessageRef answer = future.get();  // the call has a deadline
       if (!was_lost(*answer)) return answer;
-      if (std::chrono::steady_clock::now() + kPause > until || verb != Verb::kHello) return answer;
+      if (std::chrono::steady_clock::now() + kPause > until || verb != rpc::Verb::kHello) return answer;
       std::this_thread::sleep_for(kPause);
     }
   }
 
   std::string report(const std::string& why) override {
-    const MessageRef answer = ask(Verb::kComplete, {why}, Milliseconds(2000));
+    const rpc::MessageRef answer = ask(rpc::Verb::kComplete, {why}, rpc::Milliseconds(2000));
     if (answer->header().error) return fmt::format("{}; rank 0 ({}) does not answer", why, first_);
     return answer->parts() == 1 ? std::string(answer->text(0)) : why;
   }
 
   void watch(const std::weak_ptr<comm::Group>& group) {
-    const auto until = std::chrono::steady_clock::now() + kWatch - Milliseconds(1000);
-    channel_->call(request(Verb::kBeat, {}), kWatch, [self = shared_from_this(), group, until](const MessageRef& m) {
-      const bool over = was_lost(*m) && std::chrono::steady_clock::now() > until;
-      over ? self->watch(group) : self->ended(group, *m);
-    });
+    const auto until = std::chrono::steady_clock::now() + kWatch - rpc::Milliseconds(1000);
+    channel_->call(request(rpc::Verb::kBeat, {}), kWatch,
+                   [self = shared_from_this(), group, until](const rpc::MessageRef& m) {
+                     const bool over = was_lost(*m) && std::chrono::steady_clock::now() > until;
+                     over ? self->watch(group) : self->ended(group, *m);
+                   });
   }
 
-  void say_goodbye(Milliseconds within) {
+  void say_goodbye(rpc::Milliseconds within) {
     left_ = true;
-    ask(Verb::kComplete, {}, within);
+    ask(rpc::Verb::kComplete, {}, within);
   }
 
  private:
-  std::shared_ptr<Message> request(Verb verb, const std::vector<std::string>& given) const {
-    auto m = std::make_shared<Message>(verb);
+  std::shared_ptr<rpc::Message> request(rpc::Verb verb, const std::vector<std::string>& given) const {
+    auto m = std::make_shared<rpc::Message>(verb);
     m->header().client = static_cast<uint32_t>(rank_);
     m->header().round = static_cast<uint64_t>(ring_);
     for (const auto& text : given) m->add_text(text);
     return m;
   }
 
-  void ended(const std::weak_ptr<comm::Group>& group, const Message& m) {
+  void ended(const std::weak_ptr<comm::Group>& group, const rpc::Message& m) {
     const auto held = group.lock();
     if (!held || left_) return;
     if (m.header().error == 0 && m.parts() == 1) return held->fail(std::string(m.text(0)));
@@ -103,7 +104,7 @@ class HubLine final : public comm::Witness, public std::enable_shared_from_this<
 
   const int rank_, ring_;
   const std::string first_;
-  const std::shared_ptr<Channel> channel_;
+  const std::shared_ptr<rpc::Channel> channel_;
   const std::shared_ptr<Hub> hub_;
   std::atomic<bool> left_{false};
 };
@@ -130,7 +131,7 @@ void check(const JoinOptions& o) {
   if (o.wires || size == 1) return;
   if (std::get<bool>(get_flag("FLAGS_rpc_insecure"))) return;
   for (const auto& e : o.endpoints) {
-    AB_CHECK(on_this_machine(e), InvalidArgument,
+    AB_CHECK(rpc::on_this_machine(e), InvalidArgument,
              "sums between machines are not encrypted: {} is not an address of this machine alone; set "
              "FLAGS_rpc_insecure=1 where the network is trusted",
              e);
@@ -148,7 +149,8 @@ std::unique_ptr<comm::Wire> connect(const JoinOptions& o, HubLine& line) {
   std::exception_ptr refused;
   const comm::Swap swap = [&](const std::string& mine) -> std::vector<std::string> {
     try {
-      const MessageRef answer = line.ask(Verb::kHello, {fmt::format("{}", fmt::join(o.endpoints, ",")), mine}, o.start);
+      const rpc::MessageRef answer =
+          line.ask(rpc::Verb::kHello, {fmt::format("{}", fmt::join(o.endpoints, ",")), mine}, o.start);
       AB_CHECK(!was_lost(*answer), Unavailable, "rank 0 ({}) was not reached for {:.0f} s (FLAGS_rpc_deadline): {}",
                o.endpoints[0], std::chrono::duration<double>(o.start).count(), answer->text(0));
       answer->throw_if_error();
@@ -190,7 +192,7 @@ std::shared_ptr<comm::Group> join_ring(const JoinOptions& options) {
     comm::keep_ring(o.ring, group);
     return group;
   }
-  Transport& transport = network_transport();
+  rpc::Transport& transport = rpc::network_transport();
   const auto hub = o.rank == 0 ? hub_at(transport, o.endpoints[0], o.start) : nullptr;
   const auto line = std::make_shared<HubLine>(o, transport.connect(o.endpoints[0]), hub);
   auto peers = std::make_unique<comm::Peers>(o.rank, o.endpoints, connect(o, *line), o.deadline);
@@ -204,7 +206,7 @@ std::shared_ptr<comm::Group> join_ring(const JoinOptions& options) {
   return group;
 }
 
-void leave_rings(Milliseconds within) {
+void leave_rings(rpc::Milliseconds within) {
   std::map<int, std::shared_ptr<HubLine>> open;
   {
     const std::lock_guard lock(lines().mutex);
@@ -217,4 +219,4 @@ void leave_rings(Milliseconds within) {
   comm::forget_rings();
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rendezvous

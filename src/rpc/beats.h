@@ -2,9 +2,9 @@
 #pragma once
 #include <memory>
 
-#include "ps/link.h"
+#include "rpc/link.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 
 class Beats : public std::enable_shared_from_this<Beats> {
  public:
@@ -27,4 +27,4 @@ class Beats : public std::enable_shared_from_this<Beats> {
   const Milliseconds every_;
 };
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc

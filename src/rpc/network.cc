@@ -6,10 +6,10 @@
 
 #include "base/flags.h"
 #include "base/plugin.h"
-#include "ps/byte_transport.h"
-#include "ps/transport.h"
+#include "rpc/byte_transport.h"
+#include "rpc/transport.h"
 
-namespace anabranch::ps {
+namespace anabranch::rpc {
 namespace {
 
 ByteTransport& plugin() {
@@ -157,4 +157,4 @@ std::shared_ptr<Channel> connect_to(const std::string& endpoint) {
   return (listens_here(endpoint) ? local_transport() : network_transport()).connect(endpoint);
 }
 
-}  // namespace anabranch::ps
+}  // namespace anabranch::rpc
