@@ -192,8 +192,8 @@ class Server {
   };
   struct Writing {
     std::mutex mutex;
-    Server* server = nullptr;  // null: destroyed
-    std::optional<Snapshot> snapshot;
+    Server* server = nullptr;            // null: destroyed
+    std::unique_ptr<Snapshot> snapshot;  // null: none is written
   };
   void snapshot_if_due(bool now);
   void write_first_snapshot();
@@ -210,8 +210,8 @@ class Server {
   std::shared_mutex updating_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<History> history_;
-  std::optional<Levels> levels_;  // if there is a history
+  std::unique_ptr<History> history_;  // null: nothing is stored
+  std::unique_ptr<Levels> levels_;    // if there is a history
   const std::shared_ptr<Writing> writing_ = std::make_shared<Writing>();
   bool resumed_ = false;
   uint64_t life_;                  // incarnation of the server with which the state began

@@ -71,7 +71,7 @@ bool Server::begin_snapshot(bool now) {
   try {
     const std::lock_guard lock(mutex_);
     if (!now && !history_->snapshot_is_due()) return false;
-    writing_->snapshot.emplace(cut());
+    writing_->snapshot = std::make_unique<Snapshot>(cut());
     return true;
   } catch (const std::exception& e) {
     end_snapshot(e.what());

@@ -213,8 +213,8 @@ void Server::tell_left_out() {
 }
 
 void Server::resume() {
-  history_.emplace(options_.history);
-  levels_.emplace(options_.history, store_);
+  history_ = std::make_unique<History>(options_.history);
+  levels_ = std::make_unique<Levels>(options_.history, store_);
   std::set<std::string> loaded;
   resumed_ = history_->read([&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
                             [&](const std::vector<MessageRef>& messages) { replay(messages); });
