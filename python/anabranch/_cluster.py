@@ -20,8 +20,6 @@ import numpy
 from . import _core
 from .fluid.errors import InvalidValue, Unsupported
 
-_SYNC, _ASYNC, _HALF_ASYNC, _GEO = 0, 1, 2, 3
-
 _FILE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two looks for a file that others have
 
 _running: list[tuple[int, Any]] = []  # trainers of this process whose communicator runs, and what ends it
@@ -93,15 +91,15 @@ def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], fla
         settings (dict): for GEO: ``push_vars`` (parameter -> slices), ``trainers``, ``push_nums``; otherwise empty.
         flags (dict): ``TrainerRuntimeConfig.get_communicator_flags()``.
     """
-    if mode == _SYNC:
+    if mode == _core.Mode.SYNC:
         return
     trainer = _trainer_of(program)
-    if mode == _GEO:
+    if mode == _core.Mode.GEO:
         _start_geo(program, trainer, settings)
         return
     queue = min(int(flags.get("communicator_" + name, 20)) for name in ("send_queue_size", "max_merge_var_num"))
-    merged_by_average = mode == _HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
-    _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _HALF_ASYNC else 0)
+    merged_by_average = mode == _core.Mode.HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
+    _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _core.Mode.HALF_ASYNC else 0)
     _running.append((trainer, _core.ps_stop_communicator))
 
 

@@ -253,6 +253,12 @@ bool serve(PServer& server) {
 }  // namespace
 
 void bind_ps(nb::module_& m) {
+  nb::enum_<rpc::Mode>(m, "Mode", nb::is_arithmetic())
+      .value("SYNC", rpc::Mode::kSync)
+      .value("ASYNC", rpc::Mode::kAsync)
+      .value("HALF_ASYNC", rpc::Mode::kHalfAsync)
+      .value("GEO", rpc::Mode::kGeo);
+  m.attr("GEO_START") = rpc::kGeoStart;
   nb::class_<PServer>(m, "PServer")
       .def(nb::init<ir::ProgramRef, std::shared_ptr<Scope>>())
       .def_prop_ro("endpoint", &PServer::endpoint)

@@ -75,9 +75,10 @@ uint32_t ServedProgram::add(const std::string& name, int block) {
 ps::ServerOptions ServedProgram::options() const {
   ps::ServerOptions o;
   o.name = listen_->attr<std::string>("endpoint");
-  const int mode = listen_->attr<int32_t>("distributed_mode");
-  AB_CHECK(mode >= 0 && mode <= 3, InvalidArgument, "listen_and_serv: distributed_mode must be 0 to 3, got {}", mode);
-  o.mode = static_cast<ps::Mode>(mode);
+  const int number = listen_->attr<int32_t>("distributed_mode");
+  const auto mode = rpc::mode_of(number);
+  AB_CHECK(mode, InvalidArgument, "listen_and_serv: distributed_mode must be 0 to 3, got {}", number);
+  o.mode = *mode;
   o.trainers = listen_->attr<int32_t>("Fanin");
   o.job = listen_->attr<std::vector<std::string>>("job");
   return o;

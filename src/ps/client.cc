@@ -72,7 +72,7 @@ Message& Client::outgoing(Line& line) {
 
 bool Client::in_step() {
   const std::lock_guard lock(mutex_);
-  return std::any_of(lines_.begin(), lines_.end(), [](const auto& line) { return line->link->mode() == 0; });
+  return std::any_of(lines_.begin(), lines_.end(), [](const auto& line) { return line->link->mode() == Mode::kSync; });
 }
 
 void Client::push(const Remote& to, const Tensor& gradient) {

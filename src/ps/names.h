@@ -2,6 +2,7 @@
 #pragma once
 #include "rpc/clock.h"
 #include "rpc/message.h"
+#include "rpc/mode.h"
 #include "rpc/transport.h"
 
 namespace anabranch::ps {
@@ -11,6 +12,7 @@ using rpc::Header;
 using rpc::Message;
 using rpc::MessageRef;
 using rpc::Milliseconds;
+using rpc::Mode;
 using rpc::Part;
 using rpc::PartKind;
 using rpc::TimePoint;

@@ -29,8 +29,6 @@
 
 namespace anabranch::ps {
 
-enum class Mode { kSync = 0, kAsync = 1, kHalfAsync = 2, kGeo = 3 };  // the values of attribute distributed_mode
-
 struct ServerOptions {
   std::string name = "server";  // in messages: its endpoint
   Mode mode = Mode::kSync;

@@ -187,7 +187,7 @@ void Link::greet() {
   const MessageRef answer = ask(std::move(first), false);
   round_.store(answer->header().round);
   life_.store(answer->header().acknowledged);
-  mode_.store(static_cast<int>(answer->header().client));
+  mode_.store(answer->header().client);
   const std::lock_guard lock(mutex_);
   sequence_ = std::max(sequence_, answer->header().sequence);
   peer_.store(answer->header().incarnation);

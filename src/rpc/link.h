@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rpc/clock.h"
+#include "rpc/mode.h"
 #include "rpc/timer.h"
 #include "rpc/transport.h"
 
@@ -48,7 +49,7 @@ class Link : public std::enable_shared_from_this<Link> {
   // This worker's step of sync training, as far as the server's answers tell.
   uint64_t round() const { return round_.load(std::memory_order_relaxed); }
   void set_round(uint64_t round) { round_.store(round, std::memory_order_relaxed); }
-  int mode() const { return mode_.load(std::memory_order_relaxed); }  // of the server: attribute distributed_mode
+  std::optional<Mode> mode() const { return mode_of(mode_.load(std::memory_order_relaxed)); }  // of the server
   int64_t repeated() const { return repeated_.load(); }
 
   // The oldest request without an answer, for stall reports; empty: there is none.
@@ -95,7 +96,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::atomic<uint64_t> life_{0};  // of the server with which the state began
   std::atomic<int64_t> repeated_{0};
   std::atomic<uint64_t> acknowledged_{0};  // exchanges with contents, answered without an error
-  std::atomic<int> mode_{-1};              // unknown
+  std::atomic<int64_t> mode_{-1};          // unknown
   std::mutex greeting_, names_mutex_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };

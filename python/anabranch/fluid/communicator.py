@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _cluster
+from .. import _cluster, _core
 from .errors import InvalidType, InvalidValue
 from .framework import Program
 from .transpiler.config import DistributedMode
@@ -42,7 +42,7 @@ class Communicator:
                  envs: Mapping[str, str] = {}) -> None:  # noqa: B006  never changed
         if not isinstance(program, Program):
             raise InvalidType("Communicator: program must be a Program, got %s" % type(program).__name__)
-        if mode not in (0, 1, 2, 3) or isinstance(mode, bool):
+        if mode not in list(_core.Mode) or isinstance(mode, bool):
             raise InvalidValue("Communicator: mode must be 0, 1, 2 or 3, got %r" % (mode,))
         for what, given in (("kwargs", {} if kwargs is None else kwargs), ("envs", envs)):
             if not isinstance(given, Mapping):

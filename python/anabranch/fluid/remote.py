@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _BARRIERS = ("send_barrier", "fetch_barrier")
 _RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table",
              "distributed_lookup_growable")
-_GEO_STARTUP = ["param_init"]   # send_varnames of the last send op of a GEO worker's startup program
 
 
 def trainers_of(program: Program) -> set[int]:
@@ -25,7 +24,7 @@ def trainers_of(program: Program) -> set[int]:
 def starts_geo(program: Program) -> bool:
     """Returns whether the program is the startup program of a worker that exchanges differences (GEO)."""
     ops = program.global_block().ops
-    return bool(ops) and ops[-1].type == "send" and ops[-1].attr("send_varnames") == _GEO_STARTUP
+    return bool(ops) and ops[-1].type == "send" and ops[-1].attr("send_varnames") == [_core.GEO_START]
 
 
 def serves(program: Program) -> bool:

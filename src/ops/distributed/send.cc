@@ -23,7 +23,7 @@ struct Parcels {
 
   void start() {
     ps::Client& client = shards->client();
-    if (shards->remotes()[0].link->mode() == 0 || client.communicator()) return own.reset();
+    if (shards->remotes()[0].link->mode() == rpc::Mode::kSync || client.communicator()) return own.reset();
     if (!own) own.emplace(client);
     own->clear();
   }
@@ -99,8 +99,8 @@ Kernel note_kernel(const KernelArgs& op) {
   const In x = op.in("X");
   const auto& tables = op.attr<std::vector<std::string>>("send_varnames");
   const int trainer = op.attr<int32_t>("trainer_id");
-  if (tables == std::vector<std::string>{"param_init"})
-    return [](KernelContext&) {};  // the owner of this program tracks the ids
+  if (tables == std::vector<std::string>{rpc::kGeoStart})
+    return [](KernelContext&) {};  // the caller of this program starts to count differences
   AB_CHECK(static_cast<int>(tables.size()) == x.count, InvalidArgument,
            "send: each X must have a table in send_varnames, got {} and {}", x.count, tables.size());
   return [=](KernelContext& c) {

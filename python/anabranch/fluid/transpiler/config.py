@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ... import _core
 from .. import arguments
 from ..described import Described
 from ..errors import InvalidValue
@@ -128,10 +129,10 @@ def _threads(kind: str) -> int:
 class DistributedMode:
     """Values of the attribute ``distributed_mode`` of a server: how workers and servers synchronize."""
 
-    SYNC = 0
-    ASYNC = 1
-    HALF_ASYNC = 2
-    GEO = 3
+    SYNC = int(_core.Mode.SYNC)
+    ASYNC = int(_core.Mode.ASYNC)
+    HALF_ASYNC = int(_core.Mode.HALF_ASYNC)
+    GEO = int(_core.Mode.GEO)
 
 
 arguments.explain(globals())

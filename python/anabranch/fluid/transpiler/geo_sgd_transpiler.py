@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import _core
 from .. import arguments
 from ..errors import InvalidValue
 from ..framework.dtype import VarType
@@ -131,7 +132,7 @@ def _note_ids(program: Any, placement: Placement) -> None:
 def _start(program: Any, startup: Any, placement: Placement, mode: Mode) -> None:
     make_startup(startup, program, placement, mode, keep_tables=True)
     block = startup.global_block()
-    ready = block.create_var(name="param_init", persistable=False)
+    ready = block.create_var(name=_core.GEO_START, persistable=False)
     block.append_op(type="send", inputs={"X": [ready]}, outputs={"Out": [op_kinds.control_var(block)]},
                     attrs={"send_varnames": [ready.name]})
 

@@ -3,14 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import _core
 from ..framework.dtype import dtype_name
 from . import op_kinds
 from .config import DistributedMode
 from .modes import Mode
 from .placement import Placement
-
-_STRATEGIES = {DistributedMode.SYNC: "sync", DistributedMode.ASYNC: "async", DistributedMode.HALF_ASYNC: "half-async",
-               DistributedMode.GEO: "geo"}  # of servers; to them half-async workers with a communicator are async
 
 #: Attributes that change no result.
 _IGNORED = ("op_", "use_", "is_test", "with_")
@@ -29,8 +27,9 @@ def describe(source: Any, placement: Placement, mode: Mode) -> list[str]:
     for endpoint in placement.endpoints:
         for shard in placement.on(endpoint):
             shards.setdefault(shard.param, []).append(shard.rows)
+    # To servers, half-async workers with a communicator are async.
     number = DistributedMode.HALF_ASYNC if mode.number == DistributedMode.ASYNC and mode.half_async else mode.number
-    lines = ["strategy: %s" % _STRATEGIES[number], "workers: %d" % mode.trainers,
+    lines = ["strategy: %s" % _core.Mode(number).name.lower().replace("_", "-"), "workers: %d" % mode.trainers,
              "servers: %d" % len(placement.endpoints)]
     for name in placement.gradients:
         var = source.global_block().var(name)
