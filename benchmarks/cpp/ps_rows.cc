@@ -110,7 +110,7 @@ struct Worker {
   void push() {
     for (const auto& request : ids) {
       std::promise<std::exception_ptr> over;
-      client->push(gradient, request, kRows, values.data(), DType::kFloat32, kWidth);
+      client->push(gradient, {request, kRows, values.data(), DType::kFloat32, kWidth});
       client->exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
       if (const auto error = over.get_future().get()) std::rethrow_exception(error);
     }

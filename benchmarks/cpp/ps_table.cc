@@ -102,7 +102,7 @@ class Worker {
   double push(const std::vector<int64_t>& keys) {
     const auto begin = Steady::now();
     std::promise<std::exception_ptr> over;
-    client_.push(gradient_, keys, rpc::Part::kAnyHeight, values_.data(), DType::kFloat32, kWidth);
+    client_.push(gradient_, {keys, rpc::Part::kAnyHeight, values_.data(), DType::kFloat32, kWidth});
     client_.exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
     if (const auto error = over.get_future().get()) std::rethrow_exception(error);
     return 1e3 * since(begin);

@@ -1,6 +1,6 @@
-// The worker's side: links to all servers, and the exchange of its steps. In sync training a step puts its gradients
-// into one message per server; the exchange sends them and ends when every server has answered, with the updated
-// variables that the step needs.
+// The worker's side: links to all servers, and exchanges with them. An exchange sends a batch of gradients, one message
+// per server, and ends when every server has answered, with the updated variables that the worker needs. A step of sync
+// training is one exchange; in asynchronous training each sender has its own.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "ps/names.h"
+#include "ps/description.h"
+#include "ps/gradient.h"
 #include "rpc/beats.h"
 #include "rpc/link.h"
 
@@ -48,44 +49,45 @@ class Client {
   // Whether servers combine the gradients of all workers.
   bool in_step();
 
-  // ---- steps of sync training
-  void push(const Remote& to, const Tensor& gradient);
-  void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
-            int64_t width);
-  // Requests a variable in each exchange from now on, until it is cancelled.
+  // ---- exchanges: client_exchange.cc
+  // Gets the first error, if any, when all servers have answered.
+  using Done = std::function<void(std::exception_ptr)>;
+  // Requests a variable in exchanges from now on, until it is cancelled.
   void subscribe(const Remote& variable);
   void cancel(const Remote& variable);
-  // Sends the pushed gradients; `done` gets the first error, if any, when all servers have answered.
-  using Done = std::function<void(std::exception_ptr)>;
-  void exchange(Done done);
-  // The same, but requests only these variables, from servers that get gradients.
-  void exchange(std::span<const Remote> needed, Done done);
 
-  // ---- without sync: the gradients of one sender, in separate messages. Otherwise the exchange of another replica
-  // or thread could send them, and this sender would end its step before servers have acknowledged it. Each message
-  // requests the subscribed variables that its gradients update: the others have other messages.
+  // The gradients of one sender. Senders without a common step have one each: otherwise the exchange of another replica
+  // or thread could send their gradients, and they would end their step before servers have acknowledged it.
   class Batch {
    public:
     explicit Batch(Client& client) : client_(client) {}
-    void push(const Remote& to, const Tensor& gradient);
-    void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
-              int64_t width);
+    void push(const Remote& to, const Gradient& gradient);
+    // Each message requests the subscribed variables that its gradients update: the others have other messages.
     void exchange(Done done);
+    // Each message requests those of these that its server has.
+    void exchange(std::span<const Remote> needed, Done done);
+    bool empty() const;
     void clear();  // drops what a failed step has left
 
    private:
+    friend class Client;
     struct Outgoing {
       std::shared_ptr<Message> message;  // null: none
       std::vector<int> parameters;       // of its gradients
     };
-    Message& message_to(const Remote& to);
 
     Client& client_;
     std::vector<Outgoing> messages_;  // by server
   };
 
-  // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already.
-  bool take(const Remote& variable, Tensor* out);
+  // The batch of a step of sync training, into which several threads push. It requests all subscribed variables, and
+  // its answers replace the values of earlier ones.
+  void push(const Remote& to, const Gradient& gradient);
+  void exchange(Done done);
+
+  // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already. `seen`
+  // is set to the answer's number.
+  bool take(const Remote& variable, Tensor* out, uint64_t* seen = nullptr);
   // The rows of a table in the answer.
   bool take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows);
   // The newest value of an answer, if it is another one than that of the answer `seen`, which is set to its number.
@@ -136,8 +138,6 @@ class Client {
   };
   struct Line {
     std::shared_ptr<rpc::Link> link;
-    std::shared_ptr<Message> outgoing;  // of the current step
-    bool pushed = false;
     std::map<uint32_t, Need> needed;  // by variable
     uint64_t answers = 0;
     std::map<uint32_t, Place> places;  // of tensors in answers, by variable
@@ -152,13 +152,15 @@ class Client {
   };
 
   Line& line(const std::string& endpoint, int* server);
-  Message& outgoing(Line& line);
-  std::shared_ptr<Message> fresh_exchange(Line& line);
   int parameter_number(const std::string& name);
-  void start_exchange(Ready ready, Done done);
   void catch_up(const std::vector<std::string>& servers);
-  std::shared_ptr<Message> fresh(Line& line, Verb verb);
-  MessageRef find_untaken(const Remote& variable, int* part);
+
+  // ---- client_exchange.cc
+  static std::shared_ptr<Message> fresh_exchange(Line& line);
+  Message& message_to(Batch& batch, const Remote& to);                     // with the lock
+  template <class Needs> Ready collect(Batch& batch, const Needs& needs);  // with the lock
+  void start(Ready ready, Done done);
+  Place find_untaken(const Remote& variable);
   void answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer);
 
   const rpc::LinkOptions options_;
@@ -168,6 +170,7 @@ class Client {
   Description job_;
   std::map<std::string, int> servers_, parameters_;
   std::vector<std::unique_ptr<Line>> lines_;
+  Batch step_{*this};
   std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<Geo> geo_;
   std::map<std::string, uint64_t> reductions_;  // number of uses of each name

@@ -10,7 +10,7 @@
 namespace anabranch::ps {
 
 Communicator::Communicator(Client& client, const CommunicatorOptions& options)
-    : client_(client), options_(options), threads_(options.threads) {
+    : client_(client), options_(options), messages_(client), threads_(options.threads) {
   AB_CHECK(options.queue >= 1, InvalidArgument, "send_queue_size must be at least 1, got {}", options.queue);
   thread_ = std::thread([this] { work(); });
 }
@@ -37,43 +37,42 @@ Communicator::Pending& Communicator::place_for(const Remote& to, std::unique_loc
   return p;
 }
 
-void Communicator::push(const Remote& to, const Tensor& gradient) {
-  std::unique_lock lock(mutex_);
-  Pending& p = place_for(to, lock);
-  if (p.count++ == 0) {
-    p.dense.copy_from(gradient);
-  } else {
-    AB_CHECK(!p.sparse && p.dense.shape() == gradient.shape(), ShapeMismatch,
-             "gradients of one variable must have one shape, got {} and {}", p.dense.shape().str(),
-             gradient.shape().str());
-    add_tensor(&p.dense, static_cast<const char*>(gradient.raw()));
+void Communicator::push(const Remote& to, const Gradient& gradient) {
+  {
+    std::unique_lock lock(mutex_);
+    place_for(to, lock).add(gradient);
   }
-  p.sparse = false;
-  lock.unlock();
   changed_.notify_all();
 }
 
-void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
-                        int64_t width) {
-  std::unique_lock lock(mutex_);
-  Pending& p = place_for(to, lock);
-  if (p.count == 0) {
-    p.rows.rows.clear();
-    p.values.clear();
+void Communicator::Pending::add(const Gradient& gradient) {
+  gradient.dense ? add_dense(*gradient.dense) : add_rows(gradient);
+  sparse = !gradient.dense;
+  ++count;
+}
+
+void Communicator::Pending::add_dense(const Tensor& gradient) {
+  if (count == 0) return dense.copy_from(gradient);
+  AB_CHECK(!sparse && dense.shape() == gradient.shape(), ShapeMismatch,
+           "gradients of one variable must have one shape, got {} and {}", dense.shape().str(), gradient.shape().str());
+  add_tensor(&dense, static_cast<const char*>(gradient.raw()));
+}
+
+void Communicator::Pending::add_rows(const Gradient& gradient) {
+  const auto& [_, ids, height, from, type, row_elems] = gradient;
+  if (count == 0) {
+    rows.rows.clear();
+    values.clear();
   }
-  AB_CHECK(p.count == 0 || (p.sparse && p.dtype == dtype && p.width == width), ShapeMismatch,
-           "rows of one variable must be alike, got {} of {} after {} of {}", width, dtype_name(dtype), p.width,
-           dtype_name(p.dtype));
-  ++p.count;
-  p.sparse = true;
-  p.rows.height = height;
-  p.dtype = dtype;
-  p.width = width;
-  p.rows.rows.insert(p.rows.rows.end(), ids.begin(), ids.end());
-  const auto* from = static_cast<const char*>(values);
-  p.values.insert(p.values.end(), from, from + ids.size() * static_cast<size_t>(width) * dtype_size(dtype));
-  lock.unlock();
-  changed_.notify_all();
+  AB_CHECK(count == 0 || (sparse && dtype == type && width == row_elems), ShapeMismatch,
+           "rows of one variable must be alike, got {} of {} after {} of {}", row_elems, dtype_name(type), width,
+           dtype_name(dtype));
+  rows.height = height;
+  dtype = type;
+  width = row_elems;
+  rows.rows.insert(rows.rows.end(), ids.begin(), ids.end());
+  const auto* bytes = static_cast<const char*>(from);
+  values.insert(values.end(), bytes, bytes + ids.size() * static_cast<size_t>(width) * dtype_size(dtype));
 }
 
 Communicator::Taken Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
@@ -160,9 +159,9 @@ void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::exception_ptr error;
   try {
-    put_into_client(sending_);
+    fill_messages(sending_);
     std::promise<std::exception_ptr> over;
-    client_.exchange(needed_, [&](std::exception_ptr e) { over.set_value(std::move(e)); });
+    messages_.exchange(needed_, [&](std::exception_ptr e) { over.set_value(std::move(e)); });
     error = over.get_future().get();
   } catch (...) {
     error = std::current_exception();
@@ -175,7 +174,7 @@ void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-void Communicator::put_into_client(std::map<Key, Pending>& round) {
+void Communicator::fill_messages(std::map<Key, Pending>& round) {
   SelectedRows merged;
   for (auto& [key, p] : round) {
     if (p.count == 0) continue;
@@ -190,9 +189,10 @@ void Communicator::put_into_client(std::map<Key, Pending>& round) {
         merge_rows(p.rows, &merged);
         rows = &merged;
       }
-      client_.push(p.to, rows->rows, rows->height, rows->value.raw(), rows->value.dtype(), rows->value.row_elems());
+      const Tensor& v = rows->value;
+      messages_.push(p.to, {rows->rows, rows->height, v.raw(), v.dtype(), v.row_elems()});
     } else {
-      client_.push(p.to, p.dense);
+      messages_.push(p.to, p.dense);
     }
     p.count = 0;
   }

@@ -34,9 +34,7 @@ class Communicator {
   Communicator(const Communicator&) = delete;
 
   // Waits while the variable's queue is full. Rethrows errors of the thread.
-  void push(const Remote& to, const Tensor& gradient);
-  void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
-            int64_t width);
+  void push(const Remote& to, const Gradient& gradient);
   // The newest value, if it is newer than the one of number `seen`, which is set to its number; otherwise kNothing, and
   // kUnknown if gradients were sent and no value has come yet. Calls request the next value.
   enum class Taken { kNothing, kNew, kUnknown };
@@ -51,6 +49,10 @@ class Communicator {
  private:
   using Key = std::pair<int, uint32_t>;  // server, variable
   struct Pending {
+    void add(const Gradient& gradient);
+    void add_dense(const Tensor& gradient);
+    void add_rows(const Gradient& gradient);
+
     Remote to;
     int count = 0;
     bool sparse = false;
@@ -71,7 +73,7 @@ class Communicator {
   void work();
   bool ready() const;
   void send_round(std::unique_lock<std::mutex>& lock);
-  void put_into_client(std::map<Key, Pending>& round);
+  void fill_messages(std::map<Key, Pending>& round);
   void choose_needed();
   void finish(Pending& p) const;
   void check() const;
@@ -83,6 +85,7 @@ class Communicator {
   std::map<Key, Pending> pending_;
   std::map<Key, Pending> sending_;  // memory of the last round
   std::map<Key, Take> takes_;
+  Client::Batch messages_;                 // of a round
   std::vector<Remote> needed_;             // in the round that is sent
   std::vector<std::pair<int, int>> sent_;  // its servers and parameters, in order
   std::vector<Client::Done> waiting_;

@@ -164,7 +164,7 @@ void Geo::send_rows(Kept& k) {
         take_difference(w + at, old + at, out + static_cast<int64_t>(i) * width, width,
                         static_cast<T>(options_.trainers));
       }
-      client_.push(shard.difference, ids_, shard.rows, out, k.old.dtype(), width);
+      client_.push(shard.difference, {ids_, shard.rows, out, k.old.dtype(), width});
       begin += shard.rows;
     }
   });

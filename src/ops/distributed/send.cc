@@ -28,13 +28,13 @@ struct Parcels {
     own->clear();
   }
   // Passes it to the communicator, if there is one, or adds it to this op's messages, or to the message of this step.
-  template <class... Args> void give(size_t i, const Args&... gradient) {
+  void give(size_t i, const ps::Gradient& gradient) {
     if (ps::Communicator* communicator = shards->client().communicator()) {
-      communicator->push(shards->remotes()[i], gradient...);
+      communicator->push(shards->remotes()[i], gradient);
     } else if (own) {
-      own->push(shards->remotes()[i], gradient...);
+      own->push(shards->remotes()[i], gradient);
     } else {
-      shards->client().push(shards->remotes()[i], gradient...);
+      shards->client().push(shards->remotes()[i], gradient);
     }
   }
   void push(const Value& x, size_t i);
@@ -44,7 +44,7 @@ struct Parcels {
 void Parcels::push(const Value& x, size_t i) {
   if (const auto* rows = x.get<SelectedRows>()) {
     const Tensor& v = rows->value;
-    return give(i, rows->rows, rows->height, v.raw(), v.dtype(), v.row_elems());
+    return give(i, {rows->rows, rows->height, v.raw(), v.dtype(), v.row_elems()});
   }
   give(i, x.tensor());
 }
@@ -70,7 +70,7 @@ void Parcels::push_shard(const Value& x, const RowShards& part, size_t i) {
     std::memcpy(out + ids.size() * bytes, from + k * bytes, bytes);
     ids.push_back(part.within(rows->rows[k], i));
   }
-  give(i, ids, part.rows_of(i), values.raw(), values.dtype(), width);
+  give(i, {ids, part.rows_of(i), values.raw(), values.dtype(), width});
 }
 
 std::shared_ptr<Parcels> parcels(const KernelArgs& op) {

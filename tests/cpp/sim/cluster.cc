@@ -152,7 +152,7 @@ template <class Pushes> void ClusterRun::push(Pushes* into, int w, int sender) {
     keys.insert(keys.end(), of_replica.begin(), of_replica.end());
   }
   const std::vector<float> ones(keys.size(), -1.0F);
-  for (const Remote& t : me.tables) into->push(t, keys, Part::kAnyHeight, ones.data(), DType::kFloat32, 1);
+  for (const Remote& t : me.tables) into->push(t, {keys, Part::kAnyHeight, ones.data(), DType::kFloat32, 1});
 }
 
 void ClusterRun::stepped(int w, int sender, uint64_t life, const std::exception_ptr& error) {
