@@ -22,7 +22,7 @@ from .fluid.errors import InvalidValue, Unsupported
 
 _FILE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two looks for a file that others have
 
-_running: list[tuple[int, Any]] = []  # trainers of this process whose communicator runs, and what ends it
+_running: list[int] = []  # trainers of this process whose communicator runs
 _local_servers: list[threading.Thread] = []
 
 
@@ -100,7 +100,7 @@ def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], fla
     queue = min(int(flags.get("communicator_" + name, 20)) for name in ("send_queue_size", "max_merge_var_num"))
     merged_by_average = mode == _core.Mode.HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
     _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _core.Mode.HALF_ASYNC else 0)
-    _running.append((trainer, _core.ps_stop_communicator))
+    _running.append(trainer)
 
 
 def _start_geo(program, trainer, settings):
@@ -113,7 +113,7 @@ def _start_geo(program, trainer, settings):
     for op in program.global_block().ops:
         if op.type == "send":
             op._set_attr("trainer_id", trainer)
-    _running.append((trainer, _core.ps_stop_geo))
+    _running.append(trainer)
 
 
 def begin_geo(trainers: Iterable[int]) -> None:
@@ -141,14 +141,12 @@ def _trainer_of(program):
 def communicator_stop() -> None:
     """Sends all pending messages, then stops the threads of ``communicator_start``."""
     while _running:
-        trainer, stop = _running.pop()
-        stop(trainer)
+        _core.ps_stop_communicator(_running.pop())
 
 
 def communicator_flush() -> None:
     """Sends all pending messages, and returns when servers have applied them. The threads keep running."""
-    for trainer, _ in _running:
-        _core.ps_flush(trainer)
+    _core.ps_flush()
 
 
 class FilesOfPass:

@@ -115,35 +115,36 @@ void complete(int trainer) {
   ps::forget_client(trainer);
 }
 
+std::shared_ptr<ps::Client> client_to_attach(int trainer) {
+  auto client = ps::client_of(trainer);
+  AB_CHECK(!client->attached(), InvalidArgument, "trainer {} has a communicator that runs", trainer);
+  return client;
+}
+
 void start_communicator(int trainer, int queue, bool average, int threads) {
-  const auto client = ps::client_of(trainer);
-  AB_CHECK(!client->communicator(), InvalidArgument, "trainer {} has a communicator that runs", trainer);
+  const auto client = client_to_attach(trainer);
   client->attach(std::make_shared<ps::Communicator>(*client, ps::CommunicatorOptions{queue, average, threads}));
 }
 
+// Sends what is left first. Returns what the threads have counted.
 nb::dict stop_communicator(int trainer) {
   const auto client = ps::find_client(trainer);
   nb::dict out;
-  if (!client || !client->communicator()) return out;
-  ps::CommunicatorStats stats;
+  if (!client || !client->attached()) return out;
+  ps::Exchanger::Counts counts;
   {
     const Unlocked unlocked;
-    client->communicator()->flush();
-    stats = client->communicator()->stats();
-    client->attach(std::shared_ptr<ps::Communicator>());
+    client->attached()->flush();
+    counts = client->attached()->counts();
+    client->attach(nullptr);
   }
-  out["gradients"] = stats.gradients;
-  out["rounds"] = stats.rounds;
+  for (const auto& [name, count] : counts) out[name] = count;
   return out;
 }
 
-// Waits until the servers have everything that the background threads were given.
-void flush(int trainer) {
-  const auto client = ps::find_client(trainer);
-  if (!client) return;
+void flush() {
   const Unlocked unlocked;
-  if (client->communicator()) client->communicator()->flush();
-  if (client->geo()) client->geo()->flush();
+  ps::flush_clients();
 }
 
 // (parameter, whether it is a table, whether its rule moves all rows, shards: (server, name there, rows))
@@ -151,8 +152,7 @@ using GeoParts = std::vector<std::tuple<std::string, std::string, int64_t>>;
 using GeoParameter = std::tuple<std::string, bool, bool, GeoParts>;
 
 void start_geo(int trainer, int trainers, int64_t every, Scope& scope, const std::vector<GeoParameter>& parameters) {
-  const auto client = ps::client_of(trainer);
-  AB_CHECK(!client->geo(), InvalidArgument, "trainer {} has a communicator that runs", trainer);
+  const auto client = client_to_attach(trainer);
   const Unlocked unlocked;
   std::vector<ps::GeoVariable> variables;
   for (const auto& [name, sparse, moves_all, parts] : parameters) {
@@ -169,36 +169,15 @@ void start_geo(int trainer, int trainers, int64_t every, Scope& scope, const std
   const auto initialized = [](const ps::GeoVariable& v) { return v.value->initialized(); };
   const bool ready = std::all_of(variables.begin(), variables.end(), initialized);
   auto geo = std::make_shared<ps::Geo>(*client, ps::GeoOptions{trainers, every}, std::move(variables));
-  if (ready) {
-    geo->fetch_tables();
-    geo->begin();
-  }
+  if (ready) geo->started();
   client->attach(std::move(geo));
 }
 
 void begin_geo(int trainer) {
   const auto client = ps::find_client(trainer);
-  if (!client || !client->geo()) return;
+  if (!client || !client->attached()) return;
   const Unlocked unlocked;
-  client->geo()->fetch_tables();
-  client->geo()->begin();
-}
-
-nb::dict stop_geo(int trainer) {
-  const auto client = ps::find_client(trainer);
-  nb::dict out;
-  if (!client || !client->geo()) return out;
-  ps::GeoStats stats;
-  {
-    const Unlocked unlocked;
-    client->geo()->flush();
-    stats = client->geo()->stats();
-    client->attach(std::shared_ptr<ps::Geo>());
-  }
-  out["steps"] = stats.steps;
-  out["exchanges"] = stats.exchanges;
-  out["rows"] = stats.rows;
-  return out;
+  client->attached()->started();
 }
 
 // ---- files, one by one
@@ -280,7 +259,6 @@ void bind_ps(nb::module_& m) {
   m.def("ps_stop_communicator", &stop_communicator);
   m.def("ps_start_geo", &start_geo);
   m.def("ps_begin_geo", &begin_geo);
-  m.def("ps_stop_geo", &stop_geo);
   m.def("ps_flush", &flush);
   m.def("ps_server_stats", &server_stats);
   m.def("ps_pull", &pull);

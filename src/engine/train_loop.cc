@@ -15,7 +15,7 @@
 #include "engine/prepared_run.h"
 #include "engine/trainer_states.h"
 #include "graph/trainers.h"
-#include "ps/communicator.h"
+#include "ps/exchanger.h"
 #include "ps/trainers.h"
 
 namespace anabranch {
@@ -125,7 +125,7 @@ void TrainLoop::Impl::fail(std::exception_ptr e) {
 void TrainLoop::Impl::join_meetings(int threads) {
   const auto worker = trainer_of(*program);
   const auto client = worker ? ps::find_client(worker->number) : nullptr;
-  if (client && client->communicator()) client->communicator()->join(threads);
+  if (client && client->attached()) client->attached()->join(threads);
 }
 
 // Waits for the caller's thread, which may run the program itself: never called while the program is in use.

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/exchanger.h"
+
 namespace anabranch::ps {
 
 Client::Client(const rpc::LinkOptions& options, Connect connect, std::shared_ptr<rpc::Timer> timer)
-    : options_(options), connect_(std::move(connect)), timer_(std::move(timer)) {}
+    : options_(options),
+      connect_(std::move(connect)),
+      timer_(std::move(timer)),
+      sync_(std::make_shared<SyncExchanger>(*this)),
+      async_(std::make_shared<AsyncExchanger>(*this)) {}
 
 Client::Line& Client::line(const std::string& endpoint, int* server) {
   const std::lock_guard lock(mutex_);
@@ -46,9 +52,16 @@ Remote Client::remote(const std::string& endpoint, const std::string& name, cons
   return out;
 }
 
-bool Client::in_step() {
+Exchanger& Client::exchanger(const Remote& server) const {
+  if (attached_) return *attached_;
+  return server.link->mode() == Mode::kSync ? *sync_ : *async_;
+}
+
+Exchanger& Client::exchanger() {
+  if (attached_) return *attached_;
   const std::lock_guard lock(mutex_);
-  return std::any_of(lines_.begin(), lines_.end(), [](const auto& line) { return line->link->mode() == Mode::kSync; });
+  const auto in_step = [](const auto& line) { return line->link->mode() == Mode::kSync; };
+  return std::any_of(lines_.begin(), lines_.end(), in_step) ? *sync_ : *async_;
 }
 
 void Client::pull(const Remote& variable, std::function<void(MessageRef)> done) {

@@ -26,8 +26,7 @@ struct Remote {
   int parameter = 0;  // that it is a shard of, or whose gradient it is: Client::parameter_number(); 0: unknown
 };
 
-class Communicator;
-class Geo;
+class Exchanger;
 
 // Shape, dtype and elements of a part.
 void copy_part(const Message& message, int part, Tensor* out);
@@ -45,9 +44,6 @@ class Client {
   // `parameter`: the whole parameter of which this is a shard, or a gradient.
   Remote remote(const std::string& endpoint, const std::string& name, const std::string& parameter = {});
   const rpc::LinkOptions& options() const { return options_; }
-
-  // Whether servers combine the gradients of all workers.
-  bool in_step();
 
   // ---- exchanges: client_exchange.cc
   // Gets the first error, if any, when all servers have answered.
@@ -93,13 +89,14 @@ class Client {
   // The newest value of an answer, if it is another one than that of the answer `seen`, which is set to its number.
   bool newer(const Remote& variable, uint64_t* seen, Tensor* out);
 
-  // Null, or the communicator that works in parallel to the steps; it is attached and detached while no step runs.
-  Communicator* communicator() const { return communicator_.get(); }
-  void attach(std::shared_ptr<Communicator> communicator) { communicator_ = std::move(communicator); }
-
-  // Null, or the exchanger of its differences.
-  Geo* geo() const { return geo_.get(); }
-  void attach(std::shared_ptr<Geo> geo) { geo_ = std::move(geo); }
+  // ---- how steps exchange
+  // The attached one, or that for the mode of a server; without a server: sync, if one of them combines the gradients
+  // of all workers.
+  Exchanger& exchanger(const Remote& server) const;
+  Exchanger& exchanger();
+  // Null, or what works in parallel to the steps; it is attached and detached while no step runs.
+  Exchanger* attached() const { return attached_.get(); }
+  void attach(std::shared_ptr<Exchanger> exchanger) { attached_ = std::move(exchanger); }
 
   // ---- at any time
   // The current value of a variable on the server.
@@ -171,10 +168,10 @@ class Client {
   std::map<std::string, int> servers_, parameters_;
   std::vector<std::unique_ptr<Line>> lines_;
   Batch step_{*this};
-  std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<Geo> geo_;
   std::map<std::string, uint64_t> reductions_;  // number of uses of each name
   std::atomic<bool> caught_up_{false};
+  const std::shared_ptr<Exchanger> sync_, async_;
+  std::shared_ptr<Exchanger> attached_;  // the last member: its thread uses the others
 };
 
 }  // namespace anabranch::ps

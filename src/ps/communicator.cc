@@ -10,7 +10,7 @@
 namespace anabranch::ps {
 
 Communicator::Communicator(Client& client, const CommunicatorOptions& options)
-    : client_(client), options_(options), messages_(client), threads_(options.threads) {
+    : Exchanger(client), options_(options), messages_(client), threads_(options.threads) {
   AB_CHECK(options.queue >= 1, InvalidArgument, "send_queue_size must be at least 1, got {}", options.queue);
   thread_ = std::thread([this] { work(); });
 }
@@ -33,11 +33,11 @@ Communicator::Pending& Communicator::place_for(const Remote& to, std::unique_loc
   changed_.wait(lock, [&] { return error_ || options_.threads > 0 || p.count < options_.queue; });
   check();
   p.to = to;
-  ++stats_.gradients;
+  ++gradients_;
   return p;
 }
 
-void Communicator::push(const Remote& to, const Gradient& gradient) {
+void Communicator::push(const Remote& to, const Gradient& gradient, Client::Batch*) {
   {
     std::unique_lock lock(mutex_);
     place_for(to, lock).add(gradient);
@@ -83,7 +83,7 @@ Communicator::Taken Communicator::take(const Remote& variable, uint64_t* seen, T
     Take& t = takes_[{variable.server, variable.number}];
     t.variable = variable;
     ++t.count;
-    sent = stats_.rounds > 0;
+    sent = rounds_ > 0;
   }
   if (client_.newer(variable, seen, out)) return Taken::kNew;
   return sent && *seen == 0 ? Taken::kUnknown : Taken::kNothing;
@@ -111,7 +111,7 @@ void Communicator::choose_needed() {
   }
 }
 
-void Communicator::meet(Client::Done done) {
+void Communicator::end_step(Client::Done done) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(done));
@@ -167,7 +167,7 @@ void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
     error = std::current_exception();
   }
   lock.lock();
-  ++stats_.rounds;
+  ++rounds_;
   if (error && !error_) error_ = error;
   lock.unlock();
   for (const auto& done : met) done(error);
@@ -217,9 +217,9 @@ void Communicator::flush() {
   check();
 }
 
-CommunicatorStats Communicator::stats() const {
+Exchanger::Counts Communicator::counts() const {
   const std::lock_guard lock(mutex_);
-  return stats_;
+  return {{"gradients", gradients_}, {"rounds", rounds_}};
 }
 
 }  // namespace anabranch::ps

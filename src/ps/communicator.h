@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "ps/client.h"
+#include "ps/exchanger.h"
 
 namespace anabranch::ps {
 
@@ -23,28 +23,20 @@ struct CommunicatorOptions {
   int threads = 0;       // half-async: number of steps that wait for each other, and for the parameters; 0: none
 };
 
-struct CommunicatorStats {
-  int64_t gradients = 0, rounds = 0;
-};
-
-class Communicator {
+class Communicator final : public Exchanger {
  public:
   Communicator(Client& client, const CommunicatorOptions& options);
-  ~Communicator();  // sends the rest, as far as servers accept it
-  Communicator(const Communicator&) = delete;
+  ~Communicator() override;  // sends the rest, as far as servers accept it
 
   // Waits while the variable's queue is full. Rethrows errors of the thread.
-  void push(const Remote& to, const Gradient& gradient);
-  // The newest value, if it is newer than the one of number `seen`, which is set to its number; otherwise kNothing, and
-  // kUnknown if gradients were sent and no value has come yet. Calls request the next value.
-  enum class Taken { kNothing, kNew, kUnknown };
-  Taken take(const Remote& variable, uint64_t* seen, Tensor* out);
-  // Half-async: the end of a step of one thread. `done` is called when the round with its gradients has ended.
-  void meet(Client::Done done);
-  void join(int threads);  // that many threads more, or fewer, take part in meetings
-  // Sends everything, and waits.
-  void flush();
-  CommunicatorStats stats() const;
+  void push(const Remote& to, const Gradient& gradient, Client::Batch* own = nullptr) override;
+  // The newest value, of any round. Calls request the next value.
+  Taken take(const Remote& variable, uint64_t* seen, Tensor* out) override;
+  // Half-async: a meeting. `done` is called when the round with the gradients of the step has ended.
+  void end_step(Client::Done done) override;
+  void join(int threads) override;  // in meetings
+  void flush() override;
+  Counts counts() const override;
 
  private:
   using Key = std::pair<int, uint32_t>;  // server, variable
@@ -78,7 +70,6 @@ class Communicator {
   void finish(Pending& p) const;
   void check() const;
 
-  Client& client_;
   const CommunicatorOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -92,7 +83,7 @@ class Communicator {
   int threads_;
   bool over_ = false, busy_ = false;
   std::exception_ptr error_;
-  CommunicatorStats stats_;
+  int64_t gradients_ = 0, rounds_ = 0;  // pushed, sent
   std::thread thread_;
 };
 

@@ -7,7 +7,7 @@
 namespace anabranch::ps {
 
 Geo::Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> variables)
-    : client_(client), options_(options) {
+    : AsyncExchanger(client), options_(options) {
   AB_CHECK(options.trainers >= 1, InvalidArgument, "GEO: trainers must be at least 1, got {}", options.trainers);
   AB_CHECK(options.every >= 1, InvalidArgument, "GEO: push_nums must be at least 1, got {}", options.every);
   for (auto& v : variables) {
@@ -71,6 +71,11 @@ void Geo::begin() {
   if (failed) std::rethrow_exception(failed);
 }
 
+void Geo::started() {
+  fetch_tables();
+  begin();
+}
+
 bool Geo::begun() const {
   const std::lock_guard lock(mutex_);
   return begun_;
@@ -92,12 +97,12 @@ void Geo::note(const std::string& table, std::span<const int64_t> ids) {
   it->second.noted.add(ids);
 }
 
-void Geo::step() {
+void Geo::end_local_step() {
   {
     const std::lock_guard lock(mutex_);
     check();
     AB_CHECK(begun_, NotFound, "send: a step of GEO training before the trainer's startup program has run");
-    ++stats_.steps;
+    ++steps_;
     if (++since_ < options_.every) return;
     due_ = true;
   }
@@ -115,9 +120,9 @@ void Geo::flush() {
   check();
 }
 
-GeoStats Geo::stats() const {
+Exchanger::Counts Geo::counts() const {
   const std::lock_guard lock(mutex_);
-  return stats_;
+  return {{"steps", steps_}, {"exchanges", exchanges_}, {"rows", rows_}};
 }
 
 void Geo::work() {
@@ -136,7 +141,7 @@ void Geo::work() {
     }
     lock.lock();
     busy_ = false;
-    ++stats_.exchanges;
+    ++exchanges_;
     if (error) error_ = error;
     lock.unlock();
     changed_.notify_all();
@@ -174,7 +179,7 @@ void Geo::end_exchange() {
   merge_all();
   const std::lock_guard lock(mutex_);
   busy_ = false;
-  ++stats_.exchanges;
+  ++exchanges_;
 }
 
 }  // namespace anabranch::ps

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/value.h"
-#include "ps/client.h"
+#include "ps/exchanger.h"
 #include "ps/id_set.h"
 
 namespace anabranch::ps {
@@ -40,28 +40,24 @@ struct GeoVariable {
   bool moves_all = false;  // of a table: rows that its rule has moved without a lookup are sent, too (momentum)
 };
 
-struct GeoStats {
-  int64_t steps = 0, exchanges = 0, rows = 0;  // rows of tables that were sent
-};
-
-class Geo {
+// Gradients that a program sends nevertheless go as in async training.
+class Geo final : public AsyncExchanger {
  public:
   Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> variables);
-  ~Geo();
-  Geo(const Geo&) = delete;
+  ~Geo() override;
+
+  void note(const std::string& table, std::span<const int64_t> ids) override;
+  void end_local_step() override;  // throws errors of an exchange
+  // fetch_tables(), then begin().
+  void started() override;
+  void flush() override;
+  Counts counts() const override;
 
   // Fetches all rows of the servers' tables, and waits. The startup program fetches the other parameters.
   void fetch_tables();
   // Differences are counted from the values of now: after the worker's startup program, before its first step.
   void begin();
   bool begun() const;
-  // Within a step: the rows that it looks up. InvalidArgument for rows outside of the table.
-  void note(const std::string& table, std::span<const int64_t> ids);
-  // At the end of a step. Throws errors of an exchange.
-  void step();
-  // Exchanges the rest, and waits.
-  void flush();
-  GeoStats stats() const;
 
   // ---- without a thread
   bool due() const;
@@ -90,7 +86,6 @@ class Geo {
   int64_t rows_of(const Kept& k) const;
   void check() const;
 
-  Client& client_;
   const GeoOptions options_;
   std::map<std::string, Kept> kept_;  // by name
   mutable std::mutex mutex_;
@@ -98,7 +93,7 @@ class Geo {
   bool begun_ = false, due_ = false, busy_ = false, over_ = false;
   int64_t since_ = 0;  // steps since the last exchange started
   std::exception_ptr error_;
-  GeoStats stats_;
+  int64_t steps_ = 0, exchanges_ = 0, rows_ = 0;  // rows of tables that were sent
   std::vector<char> buffer_;
   std::vector<int64_t> ids_;
   Tensor arrived_;

@@ -86,7 +86,7 @@ void Geo::take_noted() {
   for (auto& [name, k] : kept_) {
     k.sending.clear();
     k.sending.swap(k.noted);
-    stats_.rows += static_cast<int64_t>(k.sending.ids().size());
+    rows_ += static_cast<int64_t>(k.sending.ids().size());
   }
 }
 

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/flags.h"
+#include "ps/exchanger.h"
 
 namespace anabranch::ps {
 namespace {
@@ -51,6 +52,17 @@ std::shared_ptr<Client> find_client(int trainer) {
 void forget_client(int trainer) {
   const std::lock_guard lock(trainers().mutex);
   trainers().clients.erase(trainer);
+}
+
+void flush_clients() {
+  std::map<int, std::shared_ptr<Client>> all;
+  {
+    const std::lock_guard lock(trainers().mutex);
+    all = trainers().clients;
+  }
+  for (const auto& [trainer, client] : all) {
+    if (client->attached()) client->attached()->flush();
+  }
 }
 
 }  // namespace anabranch::ps

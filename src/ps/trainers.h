@@ -15,5 +15,7 @@ std::shared_ptr<Client> client_of(int trainer);
 std::shared_ptr<Client> find_client(int trainer);
 // The next use makes a new one.
 void forget_client(int trainer);
+// Waits until the servers have everything that these clients' steps have left to background threads.
+void flush_clients();
 
 }  // namespace anabranch::ps

@@ -90,7 +90,7 @@ TEST(PsReplicas, TheCommunicatorSumsThem) {
         }
       });
       communicator.flush();
-      EXPECT_EQ(communicator.stats().gradients, 2 * kReplicas * kSteps);
+      EXPECT_EQ(communicator.counts()[0].second, 2 * kReplicas * kSteps);
     }
     client->complete();
   });
@@ -167,11 +167,11 @@ TEST(PsReplicas, TheCommunicatorAveragesThoseOfAStep) {
           communicator.push(a, filled(-1));
           communicator.push(b, filled(-2));
           std::promise<std::exception_ptr> over;
-          communicator.meet([&](std::exception_ptr e) { over.set_value(std::move(e)); });
+          communicator.end_step([&](std::exception_ptr e) { over.set_value(std::move(e)); });
           EXPECT_FALSE(over.get_future().get());
         }
       });
-      EXPECT_EQ(communicator.stats().rounds, kSteps);
+      EXPECT_EQ(communicator.counts()[1].second, kSteps);
     }
     client->complete();
   });

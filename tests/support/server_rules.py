@@ -216,7 +216,7 @@ def with_communicator(name, strategy, waits=False, look=lambda main, exe: None):
         for step in range(STEPS):
             found = exe.run(program, feed=feeds_of(1, step)[0], fetch_list=[loss, *steps.names.values()])
             if strategy == "geo" or waits:
-                _core.ps_flush(0)
+                _core.ps_flush()
             if waits:
                 exe.run(receives)
             steps.add(found[0], found[1:])

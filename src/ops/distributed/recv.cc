@@ -3,14 +3,14 @@
 #include <cstring>
 
 #include "ops/distributed/shards.h"
-#include "ps/communicator.h"
+#include "ps/exchanger.h"
 
 namespace anabranch::distributed::recv_op {
 namespace {
 
 struct Parcels {
   std::shared_ptr<Shards> shards;
-  std::vector<uint64_t> seen;  // the communicator's last rounds, by slice
+  std::vector<uint64_t> seen;  // numbers of the last answers, by slice
   std::vector<Tensor> parts;   // slices of an output that several servers hold
 };
 
@@ -39,14 +39,14 @@ void join(const std::vector<Tensor>& parts, Tensor* out) {
   }
 }
 
-using Taken = ps::Communicator::Taken;
-Taken take(ps::Communicator* communicator, ps::Client& client, const ps::Remote& from, uint64_t* seen, Tensor* to) {
-  if (communicator) return communicator->take(from, seen, to);
-  return client.take(from, to) ? Taken::kNew : Taken::kUnknown;
+using Taken = ps::Exchanger::Taken;
+Taken take(ps::Client& client, const ps::Remote& from, bool in_step, uint64_t* seen, Tensor* to) {
+  if (in_step) return client.exchanger(from).take(from, seen, to);
+  return client.take(from, to, seen) ? Taken::kNew : Taken::kUnknown;
 }
 
-// Takes the value from the answer to this step's gradients, or to the communicator's last round, if it is there, and
-// otherwise requests it now.
+// Takes the values of a step from its exchanger, those of a startup program from the last answers. What is not there is
+// requested now.
 Kernel recv_kernel(const KernelArgs& op) {
   const Out out = op.out("Out");
   const auto& endpoints = op.attr<std::vector<std::string>>("epmap");
@@ -63,16 +63,15 @@ Kernel recv_kernel(const KernelArgs& op) {
     ps::Client& client = p->shards->client();
     Value* const* outs = c.outs + out.first;
     const auto target = [=](size_t i) { return joins ? &p->parts[i] : &outs[i]->as<Tensor>(); };
-    ps::Communicator* communicator = in_step ? client.communicator() : nullptr;
-    if (in_step && !communicator) p->shards->subscribe();
+    if (in_step) p->shards->subscribe();
     std::vector<size_t> missing;  // not in the last answers, as in the first step, which subscribed after its exchange
-    bool fresh = !communicator;
+    bool fresh = false;
     for (size_t i = 0; i < names.size(); ++i) {
-      const auto taken = take(communicator, client, p->shards->remotes()[i], &p->seen[i], target(i));
+      const auto taken = take(client, p->shards->remotes()[i], in_step, &p->seen[i], target(i));
       fresh |= taken == Taken::kNew;
       if (taken == Taken::kUnknown) missing.push_back(i);
     }
-    for (size_t i = 0; communicator && joins && fresh && i < names.size(); ++i) {  // another server has answered first
+    for (size_t i = 0; joins && fresh && i < names.size(); ++i) {  // another server has answered first
       if (p->seen[i] == 0 && std::find(missing.begin(), missing.end(), i) == missing.end()) missing.push_back(i);
     }
     if (!fresh && missing.empty()) return;  // no round has ended since the last step

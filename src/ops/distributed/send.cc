@@ -1,11 +1,11 @@
 // Sends variables, mostly gradients, to the servers that store their parameters.
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "ops/distributed/row_shards.h"
 #include "ops/distributed/shards.h"
-#include "ps/communicator.h"
-#include "ps/geo.h"
+#include "ps/exchanger.h"
 
 namespace anabranch::distributed::send_op {
 namespace {
@@ -19,24 +19,16 @@ struct Parcels {
   int variables = 0;
   std::vector<int64_t> ids;  // of sparse rows in one shard, relative to its first row
   Tensor values;
-  std::optional<ps::Client::Batch> own;  // without sync and communicator: the messages of this op
+  std::unique_ptr<ps::Client::Batch> own;  // what the exchanger leaves to this op
+  ps::Exchanger* exchanger = nullptr;      // of this run
 
   void start() {
     ps::Client& client = shards->client();
-    if (shards->remotes()[0].link->mode() == rpc::Mode::kSync || client.communicator()) return own.reset();
-    if (!own) own.emplace(client);
+    exchanger = &client.exchanger(shards->remotes()[0]);
+    if (!own) own = std::make_unique<ps::Client::Batch>(client);
     own->clear();
   }
-  // Passes it to the communicator, if there is one, or adds it to this op's messages, or to the message of this step.
-  void give(size_t i, const ps::Gradient& gradient) {
-    if (ps::Communicator* communicator = shards->client().communicator()) {
-      communicator->push(shards->remotes()[i], gradient);
-    } else if (own) {
-      own->push(shards->remotes()[i], gradient);
-    } else {
-      shards->client().push(shards->remotes()[i], gradient);
-    }
-  }
+  void give(size_t i, const ps::Gradient& gradient) { exchanger->push(shards->remotes()[i], gradient, own.get()); }
   void push(const Value& x, size_t i);
   void push_shard(const Value& x, const RowShards& part, size_t i);
 };
@@ -104,22 +96,17 @@ Kernel note_kernel(const KernelArgs& op) {
   AB_CHECK(static_cast<int>(tables.size()) == x.count, InvalidArgument,
            "send: each X must have a table in send_varnames, got {} and {}", x.count, tables.size());
   return [=](KernelContext& c) {
-    const auto client = ps::find_client(trainer);
-    ps::Geo* geo = client ? client->geo() : nullptr;
-    AB_CHECK(geo, NotFound,
-             "send: this program trains alone and exchanges differences (GEO), and its Communicator does not run. Call "
-             "fleet.init_worker, or Communicator.start, first");
+    ps::Exchanger& geo = ps::client_of(trainer)->exchanger();
     for (int i = 0; i < x.count; ++i) {
       const Tensor& ids = c.value(x, i).tensor();
       AB_CHECK(ids.dtype() == DType::kInt64 && ids.contiguous(), InvalidArgument, "send: X[{}] must hold int64, got {}",
                i, dtype_name(ids.dtype()));
-      geo->note(tables[static_cast<size_t>(i)], std::span(ids.data<int64_t>(), static_cast<size_t>(ids.numel())));
+      geo.note(tables[static_cast<size_t>(i)], std::span(ids.data<int64_t>(), static_cast<size_t>(ids.numel())));
     }
-    geo->step();
+    geo.end_local_step();
   };
 }
 
-// In sync training the gradients of a step leave together at its barrier; otherwise each send has its own.
 Kernel send_kernel(const KernelArgs& op) {
   if (tells_of_rows(op)) return note_kernel(op);
   const In x = op.in("X");
@@ -130,9 +117,7 @@ Kernel send_kernel(const KernelArgs& op) {
       AB_CHECK(value.initialized(), NotFound, "send: variable {} of X has no value", i);
       p->cut ? p->push_shard(value, *p->cut, i) : p->push(value, i);
     }
-    if (!p->own) return;
-    auto completion = std::make_shared<Completion>(AsyncContext::of(c).take());
-    p->own->exchange([completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); });
+    if (!p->own->empty()) p->own->exchange(end_of(c));
   };
 }
 

@@ -1,26 +1,13 @@
 // Marks that a worker has sent all gradients of its step.
 #include "ops/distributed/shards.h"
-#include "ps/communicator.h"
+#include "ps/exchanger.h"
 
 namespace anabranch::distributed::send_barrier_op {
 namespace {
 
-// Sends the step's gradients to all servers; the node completes when all of them have answered.
 Kernel barrier_kernel(const KernelArgs& op) {
   const int trainer = op.attr<int32_t>("trainer_id");
-  const bool half_async = op.attr<bool>("half_async");
-  return [=](KernelContext& c) {
-    const auto client = ps::client_of(trainer);
-    ps::Communicator* communicator = client->communicator();
-    if (half_async && !communicator && !client->in_step()) return;  // each send was a message
-    auto completion = std::make_shared<Completion>(AsyncContext::of(c).take());
-    const auto end = [completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); };
-    if (communicator) {
-      communicator->meet(end);
-    } else {
-      client->exchange(end);
-    }
-  };
+  return [=](KernelContext& c) { ps::client_of(trainer)->exchanger().end_step(end_of(c)); };
 }
 
 AB_OP(send_barrier)

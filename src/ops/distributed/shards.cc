@@ -42,6 +42,12 @@ std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const 
   return given.empty() ? args : given;
 }
 
+ps::Client::Done end_of(KernelContext& c) {
+  return [completion = std::make_shared<Completion>(AsyncContext::of(c).take())](const std::exception_ptr& e) {
+    e ? completion->fail(e) : completion->done();
+  };
+}
+
 Answers::Answers(int count, Completion completion, std::function<void()> when_all)
     : left_(count), completion_(std::move(completion)), when_all_(std::move(when_all)) {}
 

@@ -36,6 +36,8 @@ class Shards {
 std::string parameter_of(const KernelArgs& op);
 // The names that an attribute gives, or the names of the arguments.
 std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args);
+// Takes the end of a node: called with an error, the node fails, without one it is done.
+ps::Client::Done end_of(KernelContext& c);
 // Collects the answers of several servers for one node: counts them, keeps the first error, and completes the node with
 // the last one.
 class Answers {

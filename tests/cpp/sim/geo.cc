@@ -120,7 +120,7 @@ void GeoRun::train(Worker& me, int steps) {
       me.learned[s][static_cast<size_t>(kDense + row)] += 1;
       me.geo->note("t", std::span(&id, 1));
     }
-    me.geo->step();
+    me.geo->end_local_step();
   }
 }
 

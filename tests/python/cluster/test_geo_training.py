@@ -46,7 +46,7 @@ def test_one_worker_is_alone(optimizer, sparse, servers):
         exe.run(startup)
         for feed in feeds:
             losses.append(exe.run(main, feed=feed, fetch_list=[loss])[0])
-            _core.ps_flush(0)
+            _core.ps_flush()
         communicator.stop()
     mine = {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.all_parameters()}
     _core.ps_complete(0)
