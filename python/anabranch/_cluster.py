@@ -1,7 +1,7 @@
-"""The network side of the cluster interface: all communication with servers and other workers.
+"""The one place where the package talks to other processes: servers, and other workers.
 
-Code in ``fluid.incubate.fleet``, ``fluid.communicator`` and ``fluid.io`` that needs another process calls a function
-of this module as ``_cluster.name(...)``, so each function can be replaced in one place.
+Modules that need another process call a function of this module as ``_cluster.name(...)``, so each function can be
+replaced in one place. What programs and variables are, the callers know.
 """
 from __future__ import annotations
 
@@ -12,47 +12,39 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from . import _core
 from .fluid.errors import InvalidValue, Unsupported
 
+if TYPE_CHECKING:
+    from ._core import Scope
+
+Server = _core.PServer
+
 _FILE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two looks for a file that others have
 
-_running: list[int] = []  # trainers of this process whose communicator runs
 _local_servers: list[threading.Thread] = []
 
 
-def serve(program: Any, endpoint: str) -> None:
-    """Runs a server, which serves the global scope until all workers have reported that they are done.
+# ---- servers
+
+
+def listen(desc: Any, scope: Scope) -> Server:
+    """Server: it listens, and serves the variables of a scope when its ``serve`` is called.
 
     Args:
-        program (Program): result of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
-        endpoint (str): address to listen on, as in the program. Port 0 selects a free port.
+        desc: the engine's part of a program whose block 0 is one ``listen_and_serv``. Port 0 selects a free port.
+        scope (Scope): of its variables.
     """
-    from .fluid import remote
-    from .fluid.scope import global_scope
-    remote.serve(program, global_scope())
+    return _core.PServer(desc, scope)
 
 
-def serve_locally(programs: Sequence[tuple[Any, Any]], start: Callable[[Any, Any], None]) -> None:
-    """Starts servers inside this process, for the local role maker, and returns.
-
-    Args:
-        programs (list): (program, startup program) of each server, in the order of their endpoints.
-        start (callable): called with each pair, in the scope of its server, to run the startup program there.
-    """
-    from .fluid import remote
-    from .fluid.scope import scope_guard
-    servers = []
-    for main, startup in programs:
-        scope = _core.Scope()
-        with scope_guard(scope):
-            start(main, startup)
-        servers.append(remote.server_of(main, scope))
+def serve_in_threads(servers: list[Server]) -> None:
+    """Lets servers run in threads of this process, and returns. The list is empty afterwards."""
     while servers:
         thread = threading.Thread(target=_serve_and_end, args=(servers,), daemon=True, name="parameter server")
         server = servers[-1]
@@ -66,54 +58,57 @@ def _serve_and_end(servers):
     servers.pop().serve()            # this is the last reference: the endpoint is free when it has stopped
 
 
-def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: int) -> None:
-    """Connects a worker to all servers. It must be called before anything is sent; a second call has no effect.
+def wait_for_local_servers() -> None:
+    """Waits until the servers of :func:`serve_in_threads` have ended, for at most 10 seconds each."""
+    while _local_servers:
+        _local_servers.pop().join(10)
 
-    Args:
-        program (Program): the trainer's program.
-        endpoints (list of str): addresses of the servers.
-        trainer_id (int): number of this worker.
-        trainers (int): number of workers.
-    """
-    _core.ps_describe(trainer_id, getattr(program, "_job", None) or [])
+
+def server_stats(endpoint: str, deadline_ms: int) -> str:
+    """str: statistics of a server, for any caller."""
+    return str(_core.ps_server_stats(endpoint, deadline_ms))
+
+
+# ---- workers of servers
+
+
+def describe(trainer: int, job: Sequence[str]) -> None:
+    """Sets the lines that servers compare with theirs when this worker connects."""
+    _core.ps_describe(trainer, list(job))
+
+
+def connect(trainer: int, endpoints: Iterable[str]) -> None:
+    """Connects a worker to servers. It must be called before anything is sent; a second call has no effect."""
     for endpoint in endpoints:
-        _core.ps_connect(trainer_id, endpoint)
+        _core.ps_connect(trainer, endpoint)
 
 
-def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], flags: Mapping[str, str]) -> None:
-    """Starts the threads that send and receive for a worker. Sync training needs no such threads, because its steps
-    send and receive.
+def complete(trainer: int) -> None:
+    """Reports to all servers of a worker that it is done, and closes its connections."""
+    _core.ps_complete(trainer)
+
+
+def communicator_start(trainer: int, mode: int, settings: Mapping[str, Any], flags: Mapping[str, str],
+                       scope: Scope) -> None:
+    """Starts the threads that send and receive for a worker. Sync training has none: its steps send and receive.
 
     Args:
-        program (Program): program of the trainer. Its ``send`` and ``recv`` ops determine what is sent to which
-            server.
-        mode (int): ``DistributedMode``.
+        trainer (int): number of this worker.
+        mode (int): ``DistributedMode``, another one than SYNC.
         settings (dict): for GEO: ``push_vars`` (parameter -> slices), ``trainers``, ``push_nums``; otherwise empty.
         flags (dict): ``TrainerRuntimeConfig.get_communicator_flags()``.
+        scope (Scope): for GEO: of training.
     """
-    if mode == _core.Mode.SYNC:
-        return
-    trainer = _trainer_of(program)
     if mode == _core.Mode.GEO:
-        _start_geo(program, trainer, settings)
+        parameters = [(name, any(info["is_sparse"]), info.get("moves_all_rows", False),
+                       list(zip(info["epmap"], info["var_names"], info["sections"])))
+                      for name, info in settings["push_vars"].items()]
+        _core.ps_start_geo(trainer, settings["trainers"], settings["push_nums"], scope, parameters)
         return
     queue = min(int(flags.get("communicator_" + name, 20)) for name in ("send_queue_size", "max_merge_var_num"))
-    merged_by_average = mode == _core.Mode.HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
-    _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _core.Mode.HALF_ASYNC else 0)
-    _running.append(trainer)
-
-
-def _start_geo(program, trainer, settings):
-    """The scope of now is that of training. Programs of Fluid do not say whose the send at the end of a step is."""
-    from .fluid.scope import global_scope
-    parameters = [(name, any(info["is_sparse"]), info.get("moves_all_rows", False),
-                   list(zip(info["epmap"], info["var_names"], info["sections"])))
-                  for name, info in settings["push_vars"].items()]
-    _core.ps_start_geo(trainer, settings["trainers"], settings["push_nums"], global_scope(), parameters)
-    for op in program.global_block().ops:
-        if op.type == "send":
-            op._set_attr("trainer_id", trainer)
-    _running.append(trainer)
+    half_async = mode == _core.Mode.HALF_ASYNC
+    merged_by_average = half_async or not int(flags.get("communicator_is_sgd_optimizer", 1))
+    _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if half_async else 0)
 
 
 def begin_geo(trainers: Iterable[int]) -> None:
@@ -126,27 +121,32 @@ def begin_geo(trainers: Iterable[int]) -> None:
         _core.ps_begin_geo(trainer)
 
 
-def _trainer_of(program):
-    from .fluid import remote
-    named = remote.trainers_of(program)
-    if named:
-        return min(named)
-    trainer = getattr(program, "_trainer_id", None)
-    if trainer is None:
-        raise InvalidValue("Communicator: the program must be a trainer's program, but it has no operators that "
-                           "receive from servers")
-    return trainer
-
-
-def communicator_stop() -> None:
+def communicator_stop(trainer: int) -> None:
     """Sends all pending messages, then stops the threads of ``communicator_start``."""
-    while _running:
-        _core.ps_stop_communicator(_running.pop())
+    _core.ps_stop_communicator(trainer)
 
 
 def communicator_flush() -> None:
-    """Sends all pending messages, and returns when servers have applied them. The threads keep running."""
+    """Sends all pending messages of this process, and returns when servers have applied them. The threads keep
+    running."""
     _core.ps_flush()
+
+
+def pull(trainer: int, endpoint: str, name: str) -> numpy.ndarray:
+    """numpy.ndarray: a variable of a server."""
+    return numpy.asarray(_core.ps_pull(trainer, endpoint, name))
+
+
+def save_table(trainer: int, shards: Sequence[tuple[str, str]], path: str) -> None:
+    """Writes a growable table as one file, shard by shard.
+
+    Args:
+        trainer (int): number of this worker.
+        shards (list): (server, name there) of each.
+        path (str): of the file.
+    """
+    with _core.FileSet() as files:
+        _core.ps_save_table(trainer, list(shards), path, files)
 
 
 class FilesOfPass:
@@ -200,49 +200,6 @@ class FilesOfPass:
         if not counts:
             sys.stderr.write("%s was given to another worker, because this one did not report in time: its records are "
                              "trained on twice\n" % path)
-
-
-def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:
-    """Writes the variables of the servers to one file each, in the form of ``fluid.io.save_vars``.
-
-    Args:
-        program (Program): the trainer's program.
-        dirname (str): folder, which must exist.
-        variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
-    """
-    from .fluid.framework import Program
-    from .fluid.io.variables import write_vars
-    from .fluid.scope import scope_guard
-    trainer = _trainer_of(program)
-    for name, variable in variables.items():
-        if variable.growable:
-            _pull_table(trainer, os.path.join(dirname, name), variable.parts)
-            continue
-        parts = [numpy.asarray(_core.ps_pull(trainer, part.endpoint, part.name)) for part in variable.parts]
-        holder, scope = Program(), _core.Scope()
-        made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
-        scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts),
-                                         _core.CPUPlace())
-        with scope_guard(scope):
-            write_vars([made], dirname, None)
-
-
-def _pull_table(trainer, path, parts):
-    """Writes a growable table as one file, shard by shard."""
-    with _core.FileSet() as files:
-        _core.ps_save_table(trainer, [(part.endpoint, part.name) for part in parts], path, files)
-
-
-def complete(endpoints: Sequence[str], trainer_id: int) -> None:
-    """Reports to all servers that this worker is done, and closes its connections.
-
-    Args:
-        endpoints (list of str): addresses of the servers.
-        trainer_id (int): number of this worker.
-    """
-    _core.ps_complete(trainer_id)
-    while _local_servers:
-        _local_servers.pop().join(10)
 
 
 # ---- workers alone

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from . import _core
+from . import _cluster
 from .looking.command_line import Parser, complain
 
 _COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us",
@@ -52,7 +52,7 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
         RuntimeError: no server answers at the address.
     """
     found: dict[str, Any] = {"server": endpoint, "tables": {}, "awaited_us": {}}
-    for line in _core.ps_server_stats(endpoint, int(1000 * deadline_s)).splitlines():
+    for line in _cluster.server_stats(endpoint, int(1000 * deadline_s)).splitlines():
         if line.startswith("trainer "):
             _, trainer, number = line.split(" ")
             found["awaited_us"][int(trainer)] = int(number)

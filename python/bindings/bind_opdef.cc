@@ -76,6 +76,7 @@ std::vector<std::string> trait_names(unsigned traits) {
                                                              {kWholeParameter, "whole parameter"},
                                                              {kConstant, "constant"},
                                                              {kServed, "served by the caller"},
+                                                             {kSends, "sends to servers"},
                                                              {kOnlyComputes, "only computes"}};
   std::vector<std::string> names;
   for (const auto& [trait, name] : kNames) {

@@ -1,5 +1,7 @@
 // ps/ and the servers of engine/: parameter servers, and the workers' requests outside of steps.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -10,6 +12,7 @@
 
 #include "bind.h"
 #include "engine/pserver.h"
+#include "graph/trainers.h"
 #include "ps/communicator.h"
 #include "ps/file_queues.h"
 #include "ps/geo.h"
@@ -238,6 +241,10 @@ void bind_ps(nb::module_& m) {
       .value("HALF_ASYNC", rpc::Mode::kHalfAsync)
       .value("GEO", rpc::Mode::kGeo);
   m.attr("GEO_START") = rpc::kGeoStart;
+  m.def("workers_of", [](const ir::ProgramRef& program) { return workers_of(*program); });
+  m.def("servers_of", [](const ir::ProgramRef& program) { return servers_of(*program); });
+  m.def("starts_geo", [](const ir::ProgramRef& program) { return starts_geo(*program); });
+  m.def("served_endpoint", [](const ir::ProgramRef& program) { return served_endpoint(*program); });
   nb::class_<PServer>(m, "PServer")
       .def(nb::init<ir::ProgramRef, std::shared_ptr<Scope>>())
       .def_prop_ro("endpoint", &PServer::endpoint)

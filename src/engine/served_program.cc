@@ -20,14 +20,25 @@ bool of_trainers(const std::vector<std::string>& names) {
          std::all_of(names.begin(), names.end(), [](const auto& n) { return n.find(kTrainer) != std::string::npos; });
 }
 
+// Null: it is not a server's.
+ir::OpRef listening_op(const ir::Program& program) {
+  const auto& ops = program.global_block().ops();
+  const auto at = std::find_if(ops.begin(), ops.end(), [](auto& op) { return op->has_attr("grad_to_block_id"); });
+  return at == ops.end() ? nullptr : *at;
+}
+
 ir::OpRef find_listen(const ir::Program& program) {
-  for (const auto& op : program.global_block().ops()) {
-    if (op->has_attr("grad_to_block_id")) return op;
-  }
-  AB_THROW(InvalidArgument, "a server program has an op listen_and_serv in its first block, this one has none");
+  auto found = listening_op(program);
+  AB_CHECK(found, InvalidArgument, "a server program has an op listen_and_serv in its first block, this one has none");
+  return found;
 }
 
 }  // namespace
+
+std::optional<std::string> served_endpoint(const ir::Program& program) {
+  const ir::OpRef op = listening_op(program);
+  return op ? std::optional(op->attr<std::string>("endpoint")) : std::nullopt;
+}
 
 ServedProgram::ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope)
     : program_(std::move(program)), scope_(std::move(scope)), listen_(find_listen(*program_)) {

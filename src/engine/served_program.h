@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "sparse/growable_table.h"
 
 namespace anabranch {
+
+// The address that a server's program names; none: it is another program.
+std::optional<std::string> served_endpoint(const ir::Program& program);
 
 class ServedProgram final : public ps::Store {
  public:

@@ -7,7 +7,10 @@ from typing import Any
 from .. import _cluster, _core
 from .errors import InvalidType, InvalidValue
 from .framework import Program
+from .remote import trainer_of
+from .scope import global_scope
 from .transpiler.config import DistributedMode
+from .transpiler.op_kinds import has_trait
 
 __all__ = ["Communicator"]
 
@@ -37,6 +40,7 @@ class Communicator:
     """
 
     _running: Communicator | None = None
+    _trainer: int | None = None  # whose threads run
 
     def __init__(self, program: Program, mode: int, kwargs: Mapping[str, Any] | None = None,
                  envs: Mapping[str, str] = {}) -> None:  # noqa: B006  never changed
@@ -65,15 +69,26 @@ class Communicator:
         """
         if Communicator._running is not None:
             raise InvalidValue("Communicator.start: a communicator of this process is already running")
-        _cluster.communicator_start(self._program, self._mode, self._settings, self._envs)
+        if self._mode != DistributedMode.SYNC:
+            self._start_threads()
         Communicator._running = self
+
+    def _start_threads(self) -> None:
+        self._trainer = trainer_of(self._program)
+        _cluster.communicator_start(self._trainer, self._mode, self._settings, self._envs, global_scope())
+        if self._mode == DistributedMode.GEO:  # Fluid's programs do not say whose the send at the end of a step is
+            for op in self._program.global_block().ops:
+                if has_trait(op.type, "sends to servers"):
+                    op._set_attr("trainer_id", self._trainer)
 
     def stop(self) -> None:
         """Sends pending gradients, then stops the threads. Does nothing if they are not running."""
         if Communicator._running is not self:
             return
         Communicator._running = None
-        _cluster.communicator_stop()
+        if self._trainer is not None:
+            _cluster.communicator_stop(self._trainer)
+        self._trainer = None
 
     def is_running(self) -> bool:
         """bool: whether the threads run."""

@@ -7,6 +7,7 @@ import transpile_cases as cases
 
 import anabranch.fluid as fluid
 from anabranch import _cluster
+from anabranch.fluid import remote
 from anabranch.fluid.communicator import Communicator
 from anabranch.fluid.incubate.fleet.base import role_maker as roles
 from anabranch.fluid.incubate.fleet.base.mpi_environment import expanded
@@ -16,6 +17,7 @@ from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler impor
 from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory import (
     DistributedStrategyFactory,
 )
+from anabranch.fluid.io import remote as saved_remote
 
 SERVERS = ["127.0.0.1:6174", "127.0.0.1:6175"]
 Factory = strategies.StrategyFactory
@@ -405,9 +407,11 @@ def test_a_server_starts_from_files_of_whole_variables(tmp_path, monkeypatch):
 
 def test_each_call_reaches_the_engine_once(monkeypatch, tmp_path):
     calls = []
-    for name in ("serve", "serve_locally", "connect", "communicator_start", "communicator_stop", "pull_persistables",
-                 "complete", "barrier"):
-        monkeypatch.setattr(_cluster, name, lambda *args, _name=name: calls.append((_name, args)))
+    for module, names in ((remote, ["serve", "serve_locally"]), (saved_remote, ["pull_persistables"]),
+                          (_cluster, ["describe", "connect", "communicator_start", "communicator_stop", "complete",
+                                      "barrier"])):
+        for name in names:
+            monkeypatch.setattr(module, name, lambda *args, _name=name: calls.append((_name, args)))
     fresh, strategy = DistributedTranspiler(), Factory.create_geo_strategy(9)
     fresh.init(roles.LocalRoleMaker(server_num=2))
     main, startup = fluid.Program(), fluid.Program()
@@ -420,8 +424,8 @@ def test_each_call_reaches_the_engine_once(monkeypatch, tmp_path):
             fresh.init_worker()
         fresh.save_persistables(exe, str(tmp_path))
         fresh.stop_worker()
-    assert [name for name, _ in calls] == ["serve_locally", "connect", "communicator_start", "pull_persistables",
-                                           "communicator_stop", "complete"]
+    assert [name for name, _ in calls] == ["serve_locally", "describe", "connect", "communicator_start",
+                                           "pull_persistables", "communicator_stop", "complete"]
     by_name = dict(calls)
     assert by_name["communicator_start"][1] == 3 and by_name["communicator_start"][2]["push_nums"] == 9
     assert sorted(by_name["communicator_start"][2]["push_vars"]) == ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
@@ -429,7 +433,7 @@ def test_each_call_reaches_the_engine_once(monkeypatch, tmp_path):
     fresh.init(server())
     fresh.run_server()
     assert os.listdir(str(tmp_path)) == ["learning_rate_0"]  # of the trainer's own optimizer
-    assert calls[-1][0] == "serve" and calls[-1][1][1] == SERVERS[0]
+    assert calls[-1] == ("serve", (fresh.main_program, fluid.global_scope()))
 
 
 @pytest.mark.parametrize("kind, args", [
@@ -442,10 +446,16 @@ def test_a_communicator_checks_its_arguments(kind, args):
         Communicator(*args)
 
 
+def of_worker():
+    program = fluid.Program()
+    program._trainer_id = 0
+    return program
+
+
 def test_one_communicator_runs(monkeypatch):
     monkeypatch.setattr(_cluster, "communicator_start", lambda *args: None)
-    monkeypatch.setattr(_cluster, "communicator_stop", lambda: None)
-    first, second = Communicator(fluid.Program(), 1), Communicator(fluid.Program(), 1)
+    monkeypatch.setattr(_cluster, "communicator_stop", lambda *args: None)
+    first, second = Communicator(of_worker(), 1), Communicator(of_worker(), 1)
     first.start()
     try:
         with pytest.raises(ValueError):
@@ -473,7 +483,7 @@ def test_what_lies_on_servers_is_known_whole():
 
 def test_plain_saving_takes_what_lies_on_servers_from_there(monkeypatch, tmp_path):
     calls = []
-    monkeypatch.setattr(_cluster, "pull_persistables", lambda *args: calls.append(args))
+    monkeypatch.setattr(saved_remote, "pull_persistables", lambda *args: calls.append(args))
     main, startup = minimized(worker(), Factory.create_async_strategy(), lambda fluid: cases.line(fluid, 1000))
     fluid.io.save_persistables(fluid.Executor(fluid.CPUPlace()), str(tmp_path / "saved"), main)
     (program, folder, found), = calls

@@ -14,8 +14,8 @@ from repository import ROOT, SUPPORT
 
 import anabranch
 import anabranch.fluid as fluid
-from anabranch import _cluster, _core, server_stats
-from anabranch.fluid.io.remote import load_shards
+from anabranch import _core, server_stats
+from anabranch.fluid.io.remote import load_shards, pull_persistables
 from anabranch.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 
@@ -30,7 +30,7 @@ def train(cluster, folder=None):
         all_are_done.wait(60)
         if folder and trainer == 0:
             main = cluster.programs[0][0]
-            _cluster.pull_persistables(main, str(folder), main._parameters_on_pservers.variables())
+            pull_persistables(main, str(folder), main._parameters_on_pservers.variables())
             after.update({e: server_stats.read(e) for e in cluster.endpoints})
 
     cluster.run(work)

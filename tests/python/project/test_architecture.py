@@ -51,6 +51,20 @@ def test_only_passes_know_ops_by_name():
     assert found == MAKES
 
 
+def test_one_module_talks_to_other_processes():
+    talks = re.compile(r"\b(ps_\w+|comm_\w+|PServer)\b")
+    found = set()
+    for where, _, names in os.walk(os.path.join(ROOT, "python", "anabranch")):
+        for name in names:
+            path = os.path.join(where, name)
+            if name.endswith(".py"):
+                with open(path, encoding="utf-8") as source:
+                    lines = [line for line in source if "_core" in line]
+                if any(talks.search(line) for line in lines):
+                    found.add(os.path.relpath(path, ROOT))
+    assert found == {"python/anabranch/_cluster.py"}
+
+
 @pytest.mark.parametrize("line", [
     'if (op.type == "sum") return;', 'return node.op->type != "relu";', 'if ("relu" == op->type) run();',
     'if (def.type() == "mean") run();', 'op.type.starts_with("elementwise_")'])

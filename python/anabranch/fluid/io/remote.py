@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -10,6 +11,7 @@ from ... import _cluster, _core
 from ..errors import InvalidType, InvalidValue
 from ..framework import Program, VarType
 from ..framework.variable import is_growable
+from ..remote import trainer_of
 from ..scope import global_scope, scope_guard
 from ..transpiler.remote_variables import KeptVariable, kept_by
 from . import variables
@@ -35,7 +37,29 @@ def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> Non
     mine = _mine(program)
     if mine:
         variables.save_vars(executor, dirname, program, vars=mine)
-    _cluster.pull_persistables(program, dirname, program._parameters_on_pservers.variables())
+    pull_persistables(program, dirname, program._parameters_on_pservers.variables())
+
+
+def pull_persistables(program: Any, dirname: str, remote: Mapping[str, Any]) -> None:
+    """Writes the variables of the servers to one file each, in the form of ``fluid.io.save_vars``.
+
+    Args:
+        program (Program): the trainer's program.
+        dirname (str): folder, which must exist.
+        remote (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
+    """
+    trainer = trainer_of(program)
+    for name, variable in remote.items():
+        if variable.growable:
+            shards = [(part.endpoint, part.name) for part in variable.parts]
+            _cluster.save_table(trainer, shards, os.path.join(dirname, name))
+            continue
+        parts = [_cluster.pull(trainer, part.endpoint, part.name) for part in variable.parts]
+        holder, scope = Program(), _core.Scope()
+        made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
+        scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), _core.CPUPlace())
+        with scope_guard(scope):
+            variables.write_vars([made], dirname, None)
 
 
 def load_mine(executor: Any, dirname: str, program: Any) -> None:

@@ -22,7 +22,12 @@ GROWABLE_LOOKUP = "lookup_growable"
 
 def is_whole(kind: str) -> bool:
     """bool: whether the result of an op depends on the whole gradient or parameter, so that it stays on one server."""
-    return kind in _WHOLE or "whole parameter" in _core.op_info(kind)["traits"]
+    return kind in _WHOLE or has_trait(kind, "whole parameter")
+
+
+def has_trait(kind: str, trait: str) -> bool:
+    """bool: whether the engine's declaration of an op has a trait."""
+    return trait in _core.op_info(kind)["traits"]
 
 
 def moves_all_rows(op: Any) -> bool:

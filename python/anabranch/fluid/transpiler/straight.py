@@ -33,7 +33,7 @@ def straightened(program: Any, scope: Any) -> Any:
     """Program: the server program, or a copy whose schedule runs all branches and selects their results, and adds the
     steps that workers report to its counter. The startup program has run in ``scope``."""
     number = max([op.attr("lr_decay_block_id") for op in program.global_block().ops
-                  if op.type == "listen_and_serv"], default=-1)
+                  if op.has_attr("lr_decay_block_id")], default=-1)
     if number < 1 or not any(op.has_attr("sub_block") or counts(op) for op in program.block(number).ops):
         return program
     made = program.clone()

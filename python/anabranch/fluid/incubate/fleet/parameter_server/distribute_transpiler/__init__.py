@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...... import _cluster
+from ..... import remote
 from .....communicator import Communicator
 from .....compiler import CompiledProgram
 from .....errors import InvalidType, InvalidValue, NotAllowed
@@ -16,6 +17,7 @@ from .....io import save_persistables as _save_persistables
 from .....io.remote import is_remote, load_shards
 from .....optimizer import Optimizer
 from .....parallel_executor import ParallelExecutor
+from .....scope import global_scope
 from .....transpiler import DistributeTranspiler as OriginTranspiler
 from .....transpiler import DistributeTranspilerConfig
 from .....transpiler.config import DistributedMode, ServerRuntimeConfig
@@ -82,11 +84,12 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             raise InvalidValue("fleet.init_worker: the communicator runs already")
         role = self._role()
         if getattr(role, "is_local", False):
-            _cluster.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()],
-                                   self._start_server)
+            remote.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()],
+                                 self._start_server)
         elif self._transpile_config.get_program_config().wait_port:
             wait_server_ready(role.get_pserver_endpoints())
-        _cluster.connect(self.main_program, role.get_pserver_endpoints(), role.worker_index(), role.worker_num())
+        _cluster.describe(role.worker_index(), getattr(self.main_program, "_job", None) or [])
+        _cluster.connect(role.worker_index(), role.get_pserver_endpoints())
         self._communicator = self._make_communicator()
         if not self._communicator.is_running():
             self._communicator.start()
@@ -111,7 +114,8 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             self._communicator.stop()
         self._communicator = None
         if self._transpiler is not None:
-            _cluster.complete(self.server_endpoints(), self.worker_index())
+            _cluster.complete(self.worker_index())
+            _cluster.wait_for_local_servers()
         if self._executor is not None:
             self._executor.close()
 
@@ -147,7 +151,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         """
         if self.main_program is None:
             raise InvalidValue("fleet.run_server: there is no program yet: call minimize of the distributed optimizer")
-        _cluster.serve(self.main_program, self._endpoint())
+        remote.serve(self.main_program, global_scope())
 
     def _endpoint(self) -> str:
         return str(self.server_endpoints()[self.server_index()])
