@@ -19,7 +19,7 @@ std::vector<nb::bytes> gather(int ring, const nb::bytes& mine) {
     comm::ring(ring)->call([&](comm::Peers& peers) {
       comm::Collective c;
       const uint64_t size = given.size();
-      c.agree(peers, comm::What(comm::Verb::kAllGatherRows, DType::kUInt8, "bytes"), &size, sizeof(size));
+      c.agree(peers, comm::What(comm::CollectiveKind::kAllGatherRows, DType::kUInt8, "bytes"), &size, sizeof(size));
       size_t sum = 0;
       for (int r = 0; r < peers.size(); ++r) {
         uint64_t bytes = 0;

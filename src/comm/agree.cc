@@ -10,7 +10,7 @@
 
 namespace anabranch::comm {
 
-What::What(Verb verb, DType dtype, std::string_view name) : verb(verb), dtype(static_cast<uint8_t>(dtype)) {
+What::What(CollectiveKind verb, DType dtype, std::string_view name) : verb(verb), dtype(static_cast<uint8_t>(dtype)) {
   const size_t n = std::min(name.size(), kText / 2);
   std::copy_n(name.end() - static_cast<ptrdiff_t>(n), n, text);  // the end of a long name is the most specific part
 }
@@ -40,9 +40,9 @@ std::string What::str() const {
   static constexpr const char* kVerbs[] = {"all_reduce", "reduce",          "reduce_scatter", "broadcast",
                                            "all_gather", "all_gather_rows", "barrier"};
   if (magic != What().magic || static_cast<size_t>(verb) >= std::size(kVerbs)) return "no collective of this version";
-  if (verb == Verb::kBarrier) return "barrier";
+  if (verb == CollectiveKind::kBarrier) return "barrier";
   const bool known = dtype <= static_cast<uint8_t>(DType::kBFloat16);
-  const bool combines = verb <= Verb::kReduceScatter && how <= Combine::kMin;
+  const bool combines = verb <= CollectiveKind::kReduceScatter && how <= Combine::kMin;
   return fmt::format("{}{}{} of {} numbers {}, {}, root {}{}", kVerbs[static_cast<int>(verb)], combines ? " " : "",
                      combines ? combine_name(how) : "", elems, known ? dtype_name(static_cast<DType>(dtype)) : "?",
                      std::string_view(text, strnlen(text, kText)), root, on_devices ? ", on devices" : "");
@@ -81,7 +81,7 @@ void Collective::make_room(Peers& peers) {
 void Collective::agree(Peers& peers, const What& what, const void* note, size_t bytes) {
   AB_CHECK(bytes <= kNote, Internal, "a note of {} bytes", bytes);
   make_room(peers);
-  peers.begin(what.verb == Verb::kBarrier ? "barrier" : "collective");
+  peers.begin(what.verb == CollectiveKind::kBarrier ? "barrier" : "collective");
   Hello hello{what, {}};
   if (bytes > 0) std::memcpy(hello.note, note, bytes);
   if (Board* board = peers.board()) {

@@ -17,7 +17,7 @@ constexpr int64_t kLook = 20;             // milliseconds of sleep between check
 }  // namespace
 
 // One cache line each, so that a writer does not disturb readers of the others.
-struct alignas(64) Board::Place {
+struct alignas(64) Board::Member {
   std::atomic<uint64_t> meetings;  // number of meetings started
   std::atomic<uint32_t> left;
 };
@@ -27,27 +27,27 @@ struct alignas(64) Board::Head {
   std::atomic<uint32_t> sleepers;  // too high if a process was killed while asleep: then a signal is wasted
 };
 
-size_t Board::bytes(int processes) { return sizeof(Head) + processes * (sizeof(Place) + 2 * kSide); }
+size_t Board::bytes(int processes) { return sizeof(Head) + processes * (sizeof(Member) + 2 * kSide); }
 
 Board::Board(int rank, Mapping memory, std::vector<File> alive)
     : rank_(rank), size_(static_cast<int>(alive.size())), memory_(std::move(memory)), alive_(std::move(alive)) {}
 
 Board::~Board() {
-  place(rank_).left.store(1);
+  member(rank_).left.store(1);
   ring();
 }
 
 Board::Head& Board::head() const { return *reinterpret_cast<Head*>(memory_.data()); }
-Board::Place& Board::place(int rank) const { return reinterpret_cast<Place*>(memory_.data() + sizeof(Head))[rank]; }
+Board::Member& Board::member(int rank) const { return reinterpret_cast<Member*>(memory_.data() + sizeof(Head))[rank]; }
 char* Board::side(int rank, uint64_t meeting) const {
-  return memory_.data() + sizeof(Head) + size_ * sizeof(Place) + (2 * rank + meeting % 2) * kSide;
+  return memory_.data() + sizeof(Head) + size_ * sizeof(Member) + (2 * rank + meeting % 2) * kSide;
 }
 
-bool Board::has_come(int rank) const { return place(rank).meetings.load() >= meetings_; }
+bool Board::has_come(int rank) const { return member(rank).meetings.load() >= meetings_; }
 
 bool Board::is_gone(int rank) const {
   pollfd process{alive_[rank].number(), POLLIN, 0};
-  return place(rank).left.load() || poll(&process, 1, 0) > 0;
+  return member(rank).left.load() || poll(&process, 1, 0) > 0;
 }
 
 int Board::gone() const {
@@ -69,7 +69,7 @@ void Board::abort() {
 }
 
 std::string Board::meet(int64_t within_ms, int* missing) {
-  place(rank_).meetings.store(++meetings_);
+  member(rank_).meetings.store(++meetings_);
   ring();
   const auto end = Clock::now() + std::chrono::milliseconds(within_ms);
   for (int r = 0; r < size_; ++r) {

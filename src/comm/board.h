@@ -34,12 +34,12 @@ class Board {
   void abort();      // from any thread: ends the current wait and all later ones
 
  private:
-  struct Place;
+  struct Member;
   struct Head;
   using Clock = std::chrono::steady_clock;
 
   Head& head() const;
-  Place& place(int rank) const;
+  Member& member(int rank) const;
   char* side(int rank, uint64_t meeting) const;
   bool has_come(int rank) const;
   bool is_gone(int rank) const;

@@ -244,7 +244,7 @@ std::vector<std::string> Collective::exchange(Peers& peers, const std::vector<st
   AB_CHECK(parts.size() == size, InvalidArgument, "exchange: {} parts for {} processes", parts.size(), size);
   std::vector<int64_t> sizes(size * size);  // [giver, taker]
   for (size_t r = 0; r < size; ++r) sizes[me * size + r] = static_cast<int64_t>(parts[r].size());
-  What what(Verb::kAllGather, DType::kInt64, "sizes");
+  What what(CollectiveKind::kAllGather, DType::kInt64, "sizes");
   all_gather(peers, what, {sizes.data() + me * size, static_cast<int64_t>(size)},
              {sizes.data(), static_cast<int64_t>(size * size)});
   std::vector<std::string> given(size);

@@ -16,13 +16,21 @@
 
 namespace anabranch::comm {
 
-enum class Verb : uint8_t { kAllReduce, kReduce, kReduceScatter, kBroadcast, kAllGather, kAllGatherRows, kBarrier };
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kReduce,
+  kReduceScatter,
+  kBroadcast,
+  kAllGather,
+  kAllGatherRows,
+  kBarrier
+};
 
 // Parameters on which all processes must agree. Only `text`, a name for errors, may differ.
 struct What {
   static constexpr size_t kText = 96;
   uint64_t magic = 0x31474241;  // "ABG1"
-  Verb verb = Verb::kBarrier;
+  CollectiveKind verb = CollectiveKind::kBarrier;
   Combine how = Combine::kSum;
   uint8_t dtype = 0;
   uint8_t on_devices = 0;  // data is exchanged between devices, not by this class
@@ -32,7 +40,7 @@ struct What {
   char text[kText] = {};
 
   What() = default;
-  What(Verb verb, DType dtype, std::string_view name);
+  What(CollectiveKind verb, DType dtype, std::string_view name);
   void add(const Shape& shape);  // of another tensor; the text names the first
   bool agrees_with(const What& other) const;
   std::string str() const;

@@ -120,7 +120,7 @@ std::vector<int> DeviceRing::devices_of_all(const Peers& peers) const {
 
 // One more meeting. Throws in all processes if one has failed.
 void DeviceRing::agree_on(Peers& peers, const char* step, const Note& note) {
-  What what(Verb::kAllGatherRows, DType::kUInt8, step);
+  What what(CollectiveKind::kAllGatherRows, DType::kUInt8, step);
   what.root = number_;
   collective_.agree(peers, what, &note, sizeof(note));
   for (int r = 0; r < peers.size(); ++r) {
@@ -153,7 +153,7 @@ void DeviceRing::join(Peers& peers, const std::vector<int>& devices) {
     if (peers.rank() == 0) id = Communicator::new_id();
     Communicator::check_there();
   });
-  What what(Verb::kBroadcast, DType::kUInt8, "the name of a communicator");
+  What what(CollectiveKind::kBroadcast, DType::kUInt8, "the name of a communicator");
   what.elems = sizeof(id.bytes);
   collective_.broadcast(peers, what, 0, {id.bytes, sizeof(id.bytes)});
   std::shared_ptr<Communicator> made;

@@ -12,9 +12,9 @@
 
 namespace anabranch::data {
 
-struct Place {
+struct ChunkPosition {
   int64_t file = 0, chunk = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const ChunkPosition&) const = default;
 };
 
 struct Ready {
@@ -26,13 +26,13 @@ class InOrder {
  public:
   explicit InOrder(size_t files) : chunks_(files, -1) {}
 
-  void put(Place place, Ready ready) {
+  void put(ChunkPosition place, Ready ready) {
     if (ready.error && needed(place)) error_at_ = place;
     waiting_.emplace(place, std::move(ready));
   }
   void end_of_file(int64_t file, int64_t chunks) { chunks_[static_cast<size_t>(file)] = chunks; }
   // Whether this position will be reached: no earlier error is known.
-  bool needed(Place place) const { return !error_at_ || place < *error_at_; }
+  bool needed(ChunkPosition place) const { return !error_at_ || place < *error_at_; }
 
   bool ready() {
     while (next_.file < static_cast<int64_t>(chunks_.size()) &&
@@ -50,9 +50,9 @@ class InOrder {
 
  private:
   std::vector<int64_t> chunks_;  // of each file; -1: unknown
-  std::map<Place, Ready> waiting_;
-  std::optional<Place> error_at_;
-  Place next_;
+  std::map<ChunkPosition, Ready> waiting_;
+  std::optional<ChunkPosition> error_at_;
+  ChunkPosition next_;
 };
 
 }  // namespace anabranch::data

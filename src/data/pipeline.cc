@@ -189,7 +189,7 @@ void Pipeline::note_lines(const Block& block) {
   lines_known_.notify_all();
 }
 
-void Pipeline::push(Place place, Ready ready) {
+void Pipeline::push(ChunkPosition place, Ready ready) {
   const std::lock_guard lock(mutex_);
   if (ready.error) {
     failed_ = true;

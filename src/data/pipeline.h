@@ -58,7 +58,7 @@ class Pipeline {
   struct Job {
     std::shared_ptr<Input> input;
     Chunk chunk;
-    Place place;
+    ChunkPosition place;
   };
 
   void work(int thread);
@@ -71,7 +71,7 @@ class Pipeline {
   static void parse_into(Block* block, Job* job);
   bool may_claim(OpenFile* open);
   bool claim_chunk(OpenFile* open, Job* job);
-  void push(Place place, Ready ready);
+  void push(ChunkPosition place, Ready ready);
   bool take(Ready* ready);
   void note_lines(const Block& block);
   int64_t first_line_of(const Block& block);

@@ -12,7 +12,7 @@
 #include "engine/compiled_program_impl.h"
 #include "engine/prepared_run.h"
 #include "engine/ring_values.h"
-#include "graph/placement.h"
+#include "graph/ownership.h"
 #include "graph/trainers.h"
 #include "ir/well_formed.h"
 

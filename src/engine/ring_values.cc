@@ -23,7 +23,7 @@ void share_first_values(const ir::Program& program, ReplicaValues& values, comm:
     for (const auto& [name, value] : kept) {
       const auto brought = on_host.find(name);
       Tensor& t = brought == on_host.end() ? value->as<Tensor>() : brought->second;
-      comm::What what(comm::Verb::kBroadcast, t.dtype(), name);
+      comm::What what(comm::CollectiveKind::kBroadcast, t.dtype(), name);
       what.add(t.shape());
       copies.broadcast(peers, what, 0, {t.mutable_raw(), t.numel()});
     }

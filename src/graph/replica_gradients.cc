@@ -15,9 +15,9 @@ const LossBranch* made_by(const std::vector<LossBranch>& branches, int index) {
 }  // namespace
 
 ReplicaGradients::ReplicaGradients(const ir::Block& block, const ReplicateOptions& options,
-                                   const std::set<std::string>& looked_at, Placement& placement, Graph& graph,
+                                   const std::set<std::string>& looked_at, Ownership& ownership, Graph& graph,
                                    ReplicaNodes& nodes)
-    : block_(block), options_(options), looked_at_(looked_at), placement_(placement), graph_(graph), nodes_(nodes) {
+    : block_(block), options_(options), looked_at_(looked_at), ownership_(ownership), graph_(graph), nodes_(nodes) {
   AB_CHECK(options_.loss_name.empty() || block_.find_var_recursive(options_.loss_name) != nullptr, NotFound,
            "loss_name {} names no variable of the program", options_.loss_name);
   if (options_.exact_fluid || options_.build.gradient_scale_strategy != GradientScale::kCoeffNumDevice) return;
@@ -113,7 +113,7 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
   const auto outs = op->output_args();
   if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
   const ir::Var& desc = nodes_.describe(grad);
-  const int owner = placement_.choose_owner(grad, desc.shape.numel() * static_cast<int64_t>(dtype_size(desc.dtype)));
+  const int owner = ownership_.choose_owner(grad, desc.shape.numel() * static_cast<int64_t>(dtype_size(desc.dtype)));
   const bool everywhere =
       options_.build.reduce_strategy == ReduceMode::kAllReduce && (options_.apart || looked_at_.count(grad) != 0);
   std::vector<int> parts, sums;

@@ -16,7 +16,7 @@ class ReplicaGradients {
  public:
   // `looked_at`: names that are fetched, or read by other ops than updates. All are borrowed.
   ReplicaGradients(const ir::Block& block, const ReplicateOptions& options, const std::set<std::string>& looked_at,
-                   Placement& placement, Graph& graph, ReplicaNodes& nodes);
+                   Ownership& ownership, Graph& graph, ReplicaNodes& nodes);
 
   // Replaces an op that is_loss_seed().
   void add_seed(int index, const ir::OpRef& op);
@@ -40,7 +40,7 @@ class ReplicaGradients {
   const ir::Block& block_;
   const ReplicateOptions& options_;
   const std::set<std::string>& looked_at_;
-  Placement& placement_;
+  Ownership& ownership_;
   Graph& graph_;
   ReplicaNodes& nodes_;
   std::map<int, std::vector<LossBranch>> branches_;  // of each loss, by its seed op

@@ -8,11 +8,11 @@
 #include "opdef/check_op.h"
 
 namespace anabranch {
-ReplicaNodes::ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Placement& placement, Graph& graph)
+ReplicaNodes::ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Ownership& ownership, Graph& graph)
     : program_(program),
       block_(program.global_block()),
       outer_names_(outer_names),
-      placement_(placement),
+      ownership_(ownership),
       graph_(graph),
       versions_(graph) {
   find_old_reads();
@@ -56,8 +56,8 @@ void ReplicaNodes::find_old_reads_of_block(int gradient, size_t forward, size_t 
   }
 }
 
-int ReplicaNodes::place_of(const Site& at, const std::string& name) const {
-  return placement_.place_of(name, at.replica, at.updates);
+int ReplicaNodes::replica_of(const Site& at, const std::string& name) const {
+  return ownership_.replica_of(name, at.replica, at.updates);
 }
 
 // The gradient of a block reads the values that the block read, even if they were overwritten since.
@@ -67,7 +67,7 @@ int ReplicaNodes::read(const Site& at, const std::string& name) {
     if (seen == seen_.end()) continue;
     if (const auto it = seen->second.find(name); it != seen->second.end()) return it->second;
   }
-  return versions_.read(name, place_of(at, name), describe(name));
+  return versions_.read(name, replica_of(at, name), describe(name));
 }
 
 // A gradient op may declare that it reads an older value than the current one.
@@ -75,13 +75,13 @@ int ReplicaNodes::read_arg(const Site& at, const ir::Slot& slot, size_t i) {
   const std::string& name = slot.args[i];
   const auto writes = ir::version_read(at.op, slot.name, i);
   if (!writes) return read(at, name);
-  return versions_.read_after(*writes, name, place_of(at, name), describe(name));
+  return versions_.read_after(*writes, name, replica_of(at, name), describe(name));
 }
 
 // An output that is an updated input keeps its variable.
 int ReplicaNodes::updated_input(const Site& at, const GraphNode& node, const std::string& slot, size_t i) const {
   const std::string& name = at.op.output(slot)[i];
-  if (versions_.must_stay(name, place_of(at, name))) return -1;
+  if (versions_.must_stay(name, replica_of(at, name))) return -1;
   size_t first = 0;
   for (const ir::Slot& in : at.op.inputs) {
     const bool same = i < in.args.size() && in.args[i] == name;
@@ -109,10 +109,10 @@ void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
 // that also reads such a variable works on the copy.
 void ReplicaNodes::keep_outputs(const Site& at, GraphNode& node) {
   const auto keep = [&](const std::string& name) {
-    if (stays(at.def, name, place_of(at, name))) return var(name, place_of(at, name));
+    if (stays(at.def, name, replica_of(at, name))) return var(name, replica_of(at, name));
     int copied = -1;
     const bool fresh = starts_array(at, name);
-    const int var = versions_.keep(name, place_of(at, name), describe(name), &copied);
+    const int var = versions_.keep(name, replica_of(at, name), describe(name), &copied);
     if (copied >= 0) push_copy(node, copied, var);
     if (fresh) push_empty_array(node, var);
     return var;
@@ -135,7 +135,7 @@ void ReplicaNodes::write_args(const Site& at, GraphNode& node) {
         continue;
       }
       const int updated = updated_input(at, node, s.name, i);
-      const int replica = place_of(at, s.args[i]);
+      const int replica = replica_of(at, s.args[i]);
       node.outs.push_back(updated >= 0 ? updated : versions_.write(s.args[i], replica, describe(s.args[i])));
     }
   }
@@ -149,10 +149,10 @@ void ReplicaNodes::add(int index, const ir::OpRef& op, int replica, bool updates
   node.replica = replica;
   keep_outputs(at, node);
   read_args(at, node);
-  if (updates) placement_.note_outputs(*op, replica);
+  if (updates) ownership_.note_outputs(*op, replica);
   if (node.outs.empty()) write_args(at, node);
   const auto written = block_.ops()[index]->output_args();
-  for (const auto& n : std::set<std::string>(written.begin(), written.end())) versions_.written(n, place_of(at, n));
+  for (const auto& n : std::set<std::string>(written.begin(), written.end())) versions_.written(n, replica_of(at, n));
   if (at.def.has(kOrdered)) node.tokens.push_back(GraphNode::kOrderToken);
   push(std::move(node));
 }
@@ -185,7 +185,7 @@ void ReplicaNodes::push_copy(const GraphNode& next_to, int from, int to) {
 bool ReplicaNodes::starts_array(const Site& at, const std::string& name) {
   const ir::Var& desc = describe(name);
   if (desc.kind != VarKind::kLoDTensorArray || desc.persistable) return false;
-  return !versions_.touched(graph_.var(name, place_of(at, name), desc));
+  return !versions_.touched(graph_.var(name, replica_of(at, name), desc));
 }
 
 void ReplicaNodes::push_empty_array(const GraphNode& next_to, int var) {

@@ -1,4 +1,4 @@
-// Converts ops of the program to nodes of the graph: the version (versions.h) and replica (placement.h) of each
+// Converts ops of the program to nodes of the graph: the version (versions.h) and replica (ownership.h) of each
 // argument, and the variables that sub-blocks use in addition to the arguments.
 #pragma once
 #include <map>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "graph/graph.h"
-#include "graph/placement.h"
+#include "graph/ownership.h"
 #include "graph/versions.h"
 #include "ir/outer_names.h"
 #include "opdef/op_def.h"
@@ -16,7 +16,7 @@ namespace anabranch {
 class ReplicaNodes {
  public:
   // Appends to `graph`. All are borrowed.
-  ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Placement& placement, Graph& graph);
+  ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Ownership& ownership, Graph& graph);
 
   // A node on this replica for the op at `index` of block 0: `op`, which is that op or a modified copy. For a node that
   // `updates` a parameter, variables computed by update ops are those of the replica that computed them.
@@ -48,7 +48,7 @@ class ReplicaNodes {
   void find_old_reads_of_block(int gradient, size_t forward, size_t end);
   // A variable of the scope that keeps its shape is written in place, after its readers.
   bool stays(const OpDef& def, const std::string& name, int replica) const;
-  int place_of(const Site& at, const std::string& name) const;
+  int replica_of(const Site& at, const std::string& name) const;
   int read(const Site& at, const std::string& name);
   int read_arg(const Site& at, const ir::Slot& slot, size_t i);
   int updated_input(const Site& at, const GraphNode& node, const std::string& slot, size_t i) const;
@@ -63,7 +63,7 @@ class ReplicaNodes {
   const ir::Program& program_;
   const ir::Block& block_;
   OuterNamesOf& outer_names_;
-  Placement& placement_;
+  Ownership& ownership_;
   Graph& graph_;
   Versions versions_;
   std::map<std::pair<int, int>, std::map<std::string, int>> seen_;  // by block and replica: outer variables it read

@@ -31,15 +31,15 @@ class Replicator {
         options_(options),
         parallel_(options.data_parallel && options.replicas > 1),
         outer_names_(program),
-        placement_(options.replicas, shared_names(program, options)),
-        nodes_(program, outer_names_, placement_, graph_),
+        ownership_(options.replicas, shared_names(program, options)),
+        nodes_(program, outer_names_, ownership_, graph_),
         batch_dependent_(options.fed) {
     graph_.replicas = options.replicas;
     if (parallel_) find_looked_at();
     const bool in_step = options.trainer && options.trainer->in_step && !options.exact_fluid;
     const bool together = (parallel_ && !options.independent) || (options.data_parallel && options.trainers > 1);
     if ((together && !options.loss_name.empty()) || in_step) {
-      training_.emplace(block_, options_, looked_at_, placement_, graph_, nodes_);
+      training_.emplace(block_, options_, looked_at_, ownership_, graph_, nodes_);
     }
   }
 
@@ -116,7 +116,7 @@ class Replicator {
     if (parallel_ && def && def->is(kForAllReplicas)) return add_for_all(index, op, /*results=*/true);
     if (options_.independent && receives_for_all(*op)) return add_for_all(index, op, /*results=*/false);
     if (parallel_ && !options_.independent && runs_once(*op)) {
-      const int owner = placement_.owner_of(*op);
+      const int owner = ownership_.owner_of(*op);
       nodes_.add(index, op, owner, true);
       if (options_.apart) broadcast_from_owner(*op, owner);
       return;
@@ -152,7 +152,7 @@ class Replicator {
       std::vector<int> vars;
       for (int r = 0; r < (each ? options_.active : 1); ++r) {
         for (const auto& name : slot.args) {
-          if (r > 0 && (received_.count(name) || placement_.is_shared(name))) continue;
+          if (r > 0 && (received_.count(name) || ownership_.is_shared(name))) continue;
           vars.push_back(written ? nodes_.write(def, name, r) : nodes_.read(name, r));
         }
       }
@@ -233,7 +233,7 @@ class Replicator {
     const auto desc = block_.find_var_recursive(name);
     if (!desc || !(desc->persistable || options_.fed.count(name))) return;  // the caller reports missing variables
     for (int r = 0; r < options_.replicas; ++r) {
-      if (graph_.find(name, r) < 0 && !(r > 0 && placement_.is_shared(name))) graph_.var(name, r, *desc);
+      if (graph_.find(name, r) < 0 && !(r > 0 && ownership_.is_shared(name))) graph_.var(name, r, *desc);
       if (fed) nodes_.has_value(graph_.find(name, r));
     }
   }
@@ -250,7 +250,7 @@ class Replicator {
   const ReplicateOptions& options_;
   const bool parallel_;
   OuterNamesOf outer_names_;
-  Placement placement_;
+  Ownership ownership_;
   Graph graph_;
   ReplicaNodes nodes_;
   std::optional<ReplicaGradients> training_;  // none if replicas do not train together

@@ -89,7 +89,7 @@ void TableShard::reserve(int64_t rows) {
   reserve_free();
 }
 
-void TableShard::erase(Place gap) {
+void TableShard::erase(Position gap) {
   const TableIndex::Bucket& b = index_[gap.bucket];
   if (cut_) keep_for_cut(static_cast<int64_t>(b.key[gap.slot]), b.seen[gap.slot], b.row[gap.slot]);
   free_.push_back(index_[gap.bucket].row[gap.slot]);

@@ -35,7 +35,7 @@ bool TableShard::admitted(int64_t key) {
 // Evicts the oldest of a few rows from a random position on. Rows of the running step stay.
 bool TableShard::evict_one() {
   if (stats_.rows == 0) return false;
-  Place p{in_range(draw(), index_.buckets()), 0}, oldest{};
+  Position p{in_range(draw(), index_.buckets()), 0}, oldest{};
   uint32_t age = 0;
   int seen = 0;
   for (uint64_t i = 0; i < index_.buckets() * TableIndex::kSlots && (seen < kCandidates || age == 0);
@@ -73,7 +73,7 @@ float* TableShard::add(int64_t key) {
 float* TableShard::restore(int64_t key, uint32_t seen) {
   if (stats_.rows >= max_rows_) return nullptr;
   seen &= ~kMark;
-  Place at;
+  Position at;
   if (!index_.find(key, &at)) return insert(key, seen, true);
   TableIndex::Bucket& b = index_[at.bucket];
   if (cut_) keep_for_cut(key, b.seen[at.slot], b.row[at.slot]);

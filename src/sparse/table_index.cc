@@ -52,7 +52,7 @@ void TableIndex::move_to(uint64_t buckets) {
 }
 
 void TableIndex::insert(uint64_t key, uint32_t row, uint32_t seen) {
-  Place p{first_slot(static_cast<int64_t>(key)), 0};
+  Position p{first_slot(static_cast<int64_t>(key)), 0};
   while (index_[p.bucket].row[p.slot]) p = next(p);
   index_[p.bucket].key[p.slot] = key;
   index_[p.bucket].row[p.slot] = row;
@@ -60,9 +60,9 @@ void TableIndex::insert(uint64_t key, uint32_t row, uint32_t seen) {
 }
 
 // Entries after the gap move up, unless that would put one before its first slot.
-void TableIndex::erase(Place gap) {
-  const auto number = [](Place p) { return p.bucket * kSlots + static_cast<uint64_t>(p.slot); };
-  for (Place p = next(gap); index_[p.bucket].row[p.slot]; p = next(p)) {
+void TableIndex::erase(Position gap) {
+  const auto number = [](Position p) { return p.bucket * kSlots + static_cast<uint64_t>(p.slot); };
+  for (Position p = next(gap); index_[p.bucket].row[p.slot]; p = next(p)) {
     const Bucket& from = index_[p.bucket];
     const uint64_t slots = buckets_ * kSlots;
     const uint64_t start = first_slot(static_cast<int64_t>(from.key[p.slot])) * kSlots;

@@ -19,7 +19,7 @@ class TableIndex {
     uint32_t row[kSlots];  // number of the record, from 1 on; 0: the slot is empty
     uint32_t seen[kSlots];
   };
-  struct Place {
+  struct Position {
     uint64_t bucket;
     int slot;
   };
@@ -43,14 +43,14 @@ class TableIndex {
   const void* data() const { return index_; }
   int64_t bytes() const { return static_cast<int64_t>(buckets_ * sizeof(Bucket)); }
 
-  Place next(Place p) const {
+  Position next(Position p) const {
     if (++p.slot < kSlots) return p;
     return {next(p.bucket), 0};
   }
   void prefetch(int64_t key) const { __builtin_prefetch(&index_[first_slot(key)]); }
   // The slot of a key, false if it has none. All slots of a bucket are compared at once, because the right one cannot
   // be predicted.
-  bool find(int64_t key, Place* at) const {
+  bool find(int64_t key, Position* at) const {
     for (uint64_t b = first_slot(key);; b = next(b)) {
       const unsigned taken = kAllSlots & ~equal_slots(index_[b].row, uint32_t{0});
       const unsigned hit = equal_slots(index_[b].key, static_cast<uint64_t>(key)) & taken;
@@ -63,7 +63,7 @@ class TableIndex {
   }
   // Inserts a key that is absent; there must be room.
   void insert(uint64_t key, uint32_t row, uint32_t seen);
-  void erase(Place at);
+  void erase(Position at);
 
   // fn(key, last seen, row) for all keys.
   template <class Fn> void each(Fn&& fn) const {

@@ -28,7 +28,7 @@ void prefetch_floats(const float* p, int64_t n) {
 }  // namespace
 
 float* TableShard::look_up(int64_t key, bool train) {
-  Place at;
+  Position at;
   if (index_.find(key, &at)) [[likely]] {
     ++stats_.hits;
     TableIndex::Bucket& bucket = index_[at.bucket];
@@ -71,7 +71,7 @@ int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* group
     if (i + kAhead < count) index_.prefetch(keys[i + kAhead].key);
     const int32_t place = keys[i].place;
     next[place] = -1;
-    Place at;
+    Position at;
     if (!index_.find(keys[i].key, &at)) continue;
     uint32_t* seen = &index_[at.bucket].seen[at.slot];
     if (*seen & kMark) {
@@ -92,7 +92,7 @@ int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* group
 void TableShard::make_rows(const KeyAt* keys, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (i + kAhead < count) index_.prefetch(keys[i + kAhead].key);
-    if (Place at; !index_.find(keys[i].key, &at)) add(keys[i].key);
+    if (Position at; !index_.find(keys[i].key, &at)) add(keys[i].key);
   }
 }
 

@@ -77,7 +77,7 @@ class TableShard {
   }
 
  private:
-  using Place = TableIndex::Place;
+  using Position = TableIndex::Position;
   static constexpr uint32_t kMark = uint32_t{1} << 31;  // times and ages are smaller
 
   static constexpr int kMostSliceBits = 36;
@@ -104,7 +104,7 @@ class TableShard {
   void grow_index(bool from_file);
   void reserve_free();
   uint32_t new_record();
-  void erase(Place at);
+  void erase(Position at);
   bool evict_one();
   void fill(int64_t key, float* record) const;
   uint64_t draw();

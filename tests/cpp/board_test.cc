@@ -117,7 +117,7 @@ TEST(Board, UsedOnlyIfAllProcessesRequestIt) {
         EXPECT_EQ(peers.board(), nullptr);
         float one = 1;
         const Chunk chunk{&one, 1};
-        What what(Verb::kAllReduce, DType::kFloat32, "x");
+        What what(CollectiveKind::kAllReduce, DType::kFloat32, "x");
         what.add(Shape{1});
         Collective().all_reduce(peers, what, Combine::kSum, {&chunk, 1});
         EXPECT_EQ(one, 3);

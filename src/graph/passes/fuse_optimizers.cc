@@ -45,12 +45,12 @@ bool fits(const Graph& graph, const GraphNode& node, const OpDef& fused) {
 }
 
 // Updates that may share a node, and the variables they use.
-struct Group {
+struct Updates {
   std::vector<GraphNode> members;
   std::set<int> reads, writes;
 };
 
-bool disturbs(const Graph& graph, const GraphNode& node, const Group& group) {
+bool disturbs(const Graph& graph, const GraphNode& node, const Updates& group) {
   const auto in = [](const std::set<int>& s) { return [&s](int v) { return s.count(v) != 0; }; };
   const auto reads = graph.reads(node), writes = graph.writes(node);
   return std::any_of(reads.begin(), reads.end(), in(group.writes)) ||
@@ -115,9 +115,9 @@ class OptimizerFuser {
   }
 
  private:
-  using Open = std::map<std::string, Group>;
+  using Open = std::map<std::string, Updates>;
 
-  void add(Group& group, GraphNode node) {
+  void add(Updates& group, GraphNode node) {
     for (int v : graph_.reads(node)) group.reads.insert(v);
     for (int v : graph_.writes(node)) group.writes.insert(v);
     group.members.push_back(std::move(node));

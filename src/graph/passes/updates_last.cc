@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "graph/edit.h"
+#include "graph/ownership.h"
 #include "graph/passes/passes.h"
-#include "graph/placement.h"
 
 namespace anabranch {
 namespace {

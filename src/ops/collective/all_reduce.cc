@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;
 
-template <class T> void add_range(const KernelContext& c, const Group& g, int64_t begin, int64_t end) {
+template <class T> void add_range(const KernelContext& c, const GradientSlots& g, int64_t begin, int64_t end) {
   const T* first = c.at(g.in, 0).data<T>();
   T* sum = c.at(g.out, 0).mutable_data<T>();
   // Adds in replica order for every owner of the result, so AllReduce and Reduce give the same bits. Blocks stay in the
@@ -37,7 +37,7 @@ template <class T> void add_range(const KernelContext& c, const Group& g, int64_
 
 // Sparse gradients are concatenated: the rows of replica 0, then of replica 1, ... `joined` is memory kept between
 // steps, because an output may be the input of a later replica.
-void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
+void join_rows(const KernelContext& c, const GradientSlots& g, SelectedRows& joined) {
   const SelectedRows& first = c.value(g.in, 0).rows();
   joined.height = first.height;
   joined.rows.clear();
@@ -63,7 +63,7 @@ void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
 }
 
 // Concatenates the rows when all replicas share one device. An input may also be an output.
-void join_there(const KernelContext& c, const Group& g, SelectedRows& joined) {
+void join_there(const KernelContext& c, const GradientSlots& g, SelectedRows& joined) {
   const DeviceContext& queued = DeviceContext::of(c);
   const auto part = [&](int r) -> const SelectedRows& { return c.value(g.in, r).rows(); };
   device::join_rows(queued, g.in.count, part, &joined);
@@ -71,7 +71,7 @@ void join_there(const KernelContext& c, const Group& g, SelectedRows& joined) {
 }
 
 // Replicas that share a device: all inputs are already there, so they are summed in replica order, too.
-void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
+void add_there(KernelContext& c, const GradientSlots& g, ab_kernel kernel) {
   const DeviceContext& queued = DeviceContext::of(c);
   device::SumArgs a{};
   AB_CHECK(g.in.count <= device::kMostSummands, Unsupported, "{} replicas share a device; a sum takes at most {}",
@@ -128,7 +128,7 @@ AB_OP(all_reduce)
       const int per_in = x.count / groups, per_out = out.count / groups;
       return [=, joined = std::make_shared<SelectedRows>()](KernelContext& c) {
         for (int k = 0; k < groups; ++k) {
-          const Group g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
+          const GradientSlots g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
           if (c.value(g.in).is<SelectedRows>()) {
             join_rows(c, g, *joined);
           } else {
@@ -148,7 +148,7 @@ AB_OP(all_reduce)
       }
       return [=, kernel = device::kernel_of<T>("sum"), joined = std::make_shared<SelectedRows>()](KernelContext& c) {
         for (int k = 0; k < groups; ++k) {
-          const Group g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
+          const GradientSlots g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
           c.value(g.in).is<SelectedRows>() ? join_there(c, g, *joined) : add_there(c, g, kernel);
         }
       };

@@ -26,7 +26,7 @@ OverDevices::OverDevices(const KernelArgs& op)
   for (Call& call : calls_) call.parts.resize(devices_.size());
 }
 
-Group OverDevices::group(int k) const {
+GradientSlots OverDevices::group(int k) const {
   const int per_in = x_.count / groups_, per_out = out_.count / groups_;
   return {{x_.first + k * per_in, per_in}, {out_.first + k * per_out, per_out}};
 }
@@ -47,7 +47,7 @@ void OverDevices::run(KernelContext& c) {
 
 void OverDevices::sum(KernelContext& c) {
   for (int k = 0; k < groups_; ++k) {
-    const Group g = group(k);
+    const GradientSlots g = group(k);
     Call& call = calls_[static_cast<size_t>(k)];
     std::fill(call.parts.begin(), call.parts.end(), device::Communicator::Part());
     const Tensor& first = c.at(g.in, 0);
@@ -73,7 +73,7 @@ void OverDevices::sum(KernelContext& c) {
 
 void OverDevices::broadcast(KernelContext& c) {
   for (int k = 0; k < groups_; ++k) {
-    const Group g = group(k);
+    const GradientSlots g = group(k);
     Call& call = calls_[static_cast<size_t>(k)];
     const Tensor& from = c.at(g.in, 0);
     call.what = AB_BROADCAST;

@@ -10,7 +10,7 @@
 namespace anabranch::collective {
 
 // One gradient: `in` from every active replica, `out` on every replica that needs the sum. Outputs may be inputs.
-struct Group {
+struct GradientSlots {
   In in;
   Out out;
 };
@@ -28,7 +28,7 @@ class OverDevices {
   void broadcast(KernelContext& c);
 
  private:
-  Group group(int k) const;
+  GradientSlots group(int k) const;
   int rank_of(const Tensor& t) const;
   void run(KernelContext& c);
 

@@ -11,9 +11,9 @@ namespace {
 
 using comm::Chunk;
 using comm::Collective;
+using comm::CollectiveKind;
 using comm::Combine;
 using comm::Peers;
-using comm::Verb;
 using comm::What;
 
 struct BroadcastWork {
@@ -27,7 +27,7 @@ struct BroadcastWork {
     const Tensor& in = c[x];
     Tensor& to = c[out];
     if (in.raw() != to.raw() && in.bytes() > 0) std::memcpy(to.mutable_raw(), in.raw(), in.bytes());
-    collective.broadcast(peers, about(Verb::kBroadcast, in, name), root, chunk_of(to));
+    collective.broadcast(peers, about(CollectiveKind::kBroadcast, in, name), root, chunk_of(to));
   }
 };
 
@@ -39,7 +39,7 @@ struct GatherWork {
 
   void check(const KernelContext&, const comm::Group& group) const { check_ranks(nranks, group); }
   void run(const KernelContext& c, Peers& peers, Collective& collective) const {
-    collective.all_gather(peers, about(Verb::kAllGather, c[x], name), chunk_of(c[x]), chunk_of(c[out]));
+    collective.all_gather(peers, about(CollectiveKind::kAllGather, c[x], name), chunk_of(c[x]), chunk_of(c[out]));
   }
 };
 
@@ -54,7 +54,7 @@ struct ScatterWork {
     comm::check_combines(Combine::kSum, c[x].dtype());
   }
   void run(const KernelContext& c, Peers& peers, Collective& collective) const {
-    collective.reduce_scatter(peers, about(Verb::kReduceScatter, c[x], name), Combine::kSum, chunk_of(c[x]),
+    collective.reduce_scatter(peers, about(CollectiveKind::kReduceScatter, c[x], name), Combine::kSum, chunk_of(c[x]),
                               chunk_of(c[out]));
   }
 };
@@ -81,7 +81,7 @@ template <class Kind> auto on_numbers(Kind kind) {
 }
 
 OnDevices::Kind broadcast_kind(const KernelArgs& op) {
-  return {.ring = ring_of(op), .verb = Verb::kBroadcast, .root = op.attr<int32_t>("root")};
+  return {.ring = ring_of(op), .verb = CollectiveKind::kBroadcast, .root = op.attr<int32_t>("root")};
 }
 
 void in_ring(OpDef& def) {
@@ -145,7 +145,8 @@ AB_OP(c_allgather)
       return together(ring_of(op), GatherWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
     })
     .with(on_numbers([](const KernelArgs& op) {
-      return OnDevices::Kind{.ring = ring_of(op), .verb = Verb::kAllGather, .ranks = op.attr<int32_t>("nranks")};
+      return OnDevices::Kind{
+          .ring = ring_of(op), .verb = CollectiveKind::kAllGather, .ranks = op.attr<int32_t>("nranks")};
     }));
 
 AB_OP(c_reducescatter)
@@ -169,7 +170,8 @@ AB_OP(c_reducescatter)
       return together(ring_of(op), ScatterWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
     })
     .with(on_numbers([](const KernelArgs& op) {
-      return OnDevices::Kind{.ring = ring_of(op), .verb = Verb::kReduceScatter, .ranks = op.attr<int32_t>("nranks")};
+      return OnDevices::Kind{
+          .ring = ring_of(op), .verb = CollectiveKind::kReduceScatter, .ranks = op.attr<int32_t>("nranks")};
     }));
 
 // ---- ops of programs from before there were rings

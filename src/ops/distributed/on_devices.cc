@@ -5,16 +5,16 @@
 namespace anabranch::distributed {
 namespace {
 
+using comm::CollectiveKind;
 using comm::Combine;
-using comm::Verb;
 
 ab_collective collective_of(const OnDevices::Kind& kind) {
   static constexpr ab_collective kReductions[] = {AB_ALL_REDUCE_SUM, AB_ALL_REDUCE_PROD, AB_ALL_REDUCE_MAX,
                                                   AB_ALL_REDUCE_MIN};  // by Combine
   switch (kind.verb) {
-    case Verb::kBroadcast: return AB_BROADCAST;
-    case Verb::kAllGather: return AB_ALL_GATHER;
-    case Verb::kReduceScatter: return AB_REDUCE_SCATTER;
+    case CollectiveKind::kBroadcast: return AB_BROADCAST;
+    case CollectiveKind::kAllGather: return AB_ALL_GATHER;
+    case CollectiveKind::kReduceScatter: return AB_REDUCE_SCATTER;
     default: return kReductions[static_cast<int>(kind.how)];
   }
 }
@@ -60,7 +60,7 @@ void OnDevices::call(const KernelContext& c, int i, device::Communicator::Call* 
   Tensor& out = c.at(out_, i);
   call->what = collective_of(kind_);
   call->dtype = static_cast<int>(x.dtype());
-  const Tensor& part = kind_.verb == Verb::kReduceScatter ? static_cast<const Tensor&>(out) : x;
+  const Tensor& part = kind_.verb == CollectiveKind::kReduceScatter ? static_cast<const Tensor&>(out) : x;
   call->count = static_cast<size_t>(part.numel());
   call->bytes = part.bytes();
   call->root = kind_.root;

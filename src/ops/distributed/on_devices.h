@@ -20,7 +20,7 @@ class OnDevices {
  public:
   struct Kind {
     int ring = 0;
-    comm::Verb verb = comm::Verb::kAllReduce;
+    comm::CollectiveKind verb = comm::CollectiveKind::kAllReduce;
     comm::Combine how = comm::Combine::kSum;
     int root = 0;
     int ranks = 0;  // number of ranks that the op declares; 0: undeclared

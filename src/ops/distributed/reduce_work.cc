@@ -6,9 +6,9 @@ namespace anabranch::distributed {
 
 using comm::Chunk;
 using comm::Collective;
+using comm::CollectiveKind;
 using comm::Combine;
 using comm::Peers;
-using comm::Verb;
 using comm::What;
 
 void ReduceWork::check(const KernelContext& c, const comm::Group&) const {
@@ -23,7 +23,7 @@ void ReduceWork::run(const KernelContext& c, Peers& peers, Collective& collectiv
   Tensor& to = c[out];
   if (in.raw() != to.raw() && in.bytes() > 0) std::memcpy(to.mutable_raw(), in.raw(), in.bytes());
   const Chunk chunk = chunk_of(to);
-  collective.all_reduce(peers, about(Verb::kAllReduce, in, name), how, {&chunk, 1});
+  collective.all_reduce(peers, about(CollectiveKind::kAllReduce, in, name), how, {&chunk, 1});
 }
 
 void ReduceWork::join(const KernelContext& c, Peers& peers, Collective& collective) {
@@ -31,7 +31,7 @@ void ReduceWork::join(const KernelContext& c, Peers& peers, Collective& collecti
   const Tensor& values = in.value;
   Shape row = values.shape();
   row.set(0, in.height);
-  What what(Verb::kAllGatherRows, values.dtype(), name);
+  What what(CollectiveKind::kAllGatherRows, values.dtype(), name);
   what.add(row);
   const auto mine = static_cast<int64_t>(in.rows.size());
   collective.agree(peers, what, &mine, sizeof(mine));

@@ -8,7 +8,7 @@ inline comm::Chunk chunk_of(Tensor& t) { return {t.mutable_raw(), t.numel()}; }
 // Read only, if the other side of the exchange writes it.
 inline comm::Chunk chunk_of(const Tensor& t) { return {const_cast<void*>(t.raw()), t.numel()}; }
 
-inline comm::What about(comm::Verb verb, const Tensor& t, const std::string& name) {
+inline comm::What about(comm::CollectiveKind verb, const Tensor& t, const std::string& name) {
   comm::What what(verb, t.dtype(), name);
   what.add(t.shape());
   return what;

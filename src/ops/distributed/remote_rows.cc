@@ -18,13 +18,13 @@ struct Lookup {
   const RemoteReading how;
   RowShards cut;
   std::shared_ptr<Shards> shards;
-  struct Place {
+  struct Source {
     uint32_t shard, row;  // index into `needed`
   };
   std::vector<std::vector<int64_t>> needed;  // by shard: local row numbers
   DistinctIds distinct;
-  std::vector<Place> places;          // of the distinct ids
-  std::vector<uint32_t> numbers;      // for each id of all inputs: the index of its distinct id
+  std::vector<Source> sources;       // of the distinct ids
+  std::vector<uint32_t> numbers;     // for each id of all inputs: the index of its distinct id
   std::vector<rpc::MessageRef> rows;  // by shard
 
   bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }
@@ -43,7 +43,7 @@ Lookup::Lookup(const KernelArgs& op, const RemoteReading& reading)
 
 void Lookup::collect(const KernelContext& c, In ids) {
   for (auto& w : needed) w.clear();
-  places.clear();
+  sources.clear();
   numbers.clear();
   size_t all = 0;
   for (int i = 0; i < ids.count; ++i) all += static_cast<size_t>(c.at(ids, i).numel());
@@ -60,7 +60,7 @@ void Lookup::collect(const KernelContext& c, In ids) {
       if (!fresh) continue;
       AB_CHECK(cut.has(id[k]), InvalidArgument, "Ids must be from 0 to {}, got {}", cut.rows() - 1, id[k]);
       const size_t shard = cut.shard_of(id[k]);
-      places.push_back({static_cast<uint32_t>(shard), static_cast<uint32_t>(needed[shard].size())});
+      sources.push_back({static_cast<uint32_t>(shard), static_cast<uint32_t>(needed[shard].size())});
       needed[shard].push_back(cut.within(id[k], shard));
     }
   }
@@ -77,7 +77,7 @@ void Lookup::scatter(const KernelContext& c, In ids, Out out) const {
       if (*number == kPadding) {
         std::memset(row, 0, width);
       } else {
-        const Place& p = places[*number];
+        const Source& p = sources[*number];
         std::memcpy(row, rows[p.shard]->payload(0) + p.row * width, width);
       }
     }

@@ -11,8 +11,8 @@ namespace {
 
 using comm::Chunk;
 using comm::Collective;
+using comm::CollectiveKind;
 using comm::Peers;
-using comm::Verb;
 using comm::What;
 
 // One gradient, which may be sparse rows, or several dense ones in one exchange. Replaces each by its sum.
@@ -24,7 +24,7 @@ struct SumWork {
   void check(const KernelContext& c, const comm::Group& group) const { one.check(c, group); }
   void run(const KernelContext& c, Peers& peers, Collective& collective) {
     if (count == 1) return one.run(c, peers, collective);
-    What what(Verb::kAllReduce, c.at(one.x, 0).dtype(), one.name);
+    What what(CollectiveKind::kAllReduce, c.at(one.x, 0).dtype(), one.name);
     for (int i = 0; i < count; ++i) {
       Tensor& t = c.at(one.out, i);
       what.add(t.shape());
@@ -44,7 +44,7 @@ struct WeightWork {
   double share(const KernelContext& c, Peers& peers, Collective& collective) const {
     double mine[2] = {0, static_cast<double>(active)};
     for (int r = 0; r < counted.count; ++r) mine[0] += static_cast<double>(c.at(counted, r).numel());
-    collective.agree(peers, What(Verb::kAllGatherRows, DType::kFloat64, "rows"), mine, sizeof(mine));
+    collective.agree(peers, What(CollectiveKind::kAllGatherRows, DType::kFloat64, "rows"), mine, sizeof(mine));
     double all[2] = {0, 0};
     for (int r = 0; r < peers.size(); ++r) {
       double theirs[2];

@@ -109,7 +109,7 @@ template <class On> Kernel take_part(const KernelArgs& op, bool with_list) {
           out = op.out("Out")](KernelContext& c) mutable {
     int64_t at = 0;
     const Shape& whole = c[x].shape();
-    const auto loop = place_of(c[out].shape(), whole, offsets.get(c, whole.rank()).data(), &at);
+    const auto loop = slice_loop(c[out].shape(), whole, offsets.get(c, whole.rank()).data(), &at);
     if (loop.total() > 0) on.strided(c, loop, c[x], at, &c[out], 0);
   };
 }
@@ -123,7 +123,7 @@ template <class On> Kernel put_back(const KernelArgs& op, bool with_list) {
     const Shape& whole = c[dx].shape();
     const Numbers& from = offsets.get(c, whole.rank());
     check_inside(whole, from.data(), c[dout].shape());
-    const auto loop = place_of(c[dout].shape(), whole, from.data(), &at);
+    const auto loop = slice_loop(c[dout].shape(), whole, from.data(), &at);
     on.zero(c, &c[dx]);
     if (loop.total() > 0) on.strided(c, turned(loop), c[dout], 0, &c[dx], at);
   };

@@ -14,7 +14,7 @@ template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
           out = op.out("Out")](KernelContext& c) {
     int64_t at = 0;
     const Shape& part = c[y].shape();
-    const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
+    const auto loop = slice_loop(part, c[out].shape(), kOrigin.data(), &at);
     on.fill(c, &c[out], value);
     if (loop.total() > 0) on.strided(c, turned(loop), c[y], 0, &c[out], 0);
   };
@@ -49,7 +49,7 @@ template <class On> Kernel corner_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), dout = op.in("Out@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
     int64_t at = 0;
     const Shape& part = c[dy].shape();
-    const auto loop = place_of(part, c[dout].shape(), kOrigin.data(), &at);
+    const auto loop = slice_loop(part, c[dout].shape(), kOrigin.data(), &at);
     if (loop.total() > 0) on.strided(c, loop, c[dout], 0, &c[dy], 0);
   };
 }

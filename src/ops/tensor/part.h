@@ -19,7 +19,7 @@ inline void check_inside(const Shape& whole, const int64_t* offsets, const Shape
 }
 
 // The loop over a slice: operand 0 is the slice, dense; operand 1 its region in the whole, from *offset on.
-inline NdLoop<2> place_of(const Shape& part, const Shape& whole, const int64_t* offsets, int64_t* offset) {
+inline NdLoop<2> slice_loop(const Shape& part, const Shape& whole, const int64_t* offsets, int64_t* offset) {
   const auto mine = dense_strides(part), theirs = dense_strides(whole);
   NdLoop<2> loop;
   *offset = 0;

@@ -20,14 +20,14 @@ bool is_exchange(const ir::Op& op);
 // if replicas train independently, all.
 std::set<std::string> shared_persistables(const ir::Program& program, bool independent);
 
-class Placement {
+class Ownership {
  public:
   // `shared`: names that exist once.
-  Placement(int replicas, std::set<std::string> shared) : shared_(std::move(shared)), owned_bytes_(replicas, 0) {}
+  Ownership(int replicas, std::set<std::string> shared) : shared_(std::move(shared)), owned_bytes_(replicas, 0) {}
 
   bool is_shared(const std::string& name) const { return shared_.count(name) != 0; }
   // The replica whose variable `name` a node of `replica` refers to, for update ops and others.
-  int place_of(const std::string& name, int replica, bool update) const;
+  int replica_of(const std::string& name, int replica, bool update) const;
   // Records that an update op of this replica writes the variable.
   void note_outputs(const ir::Op& update, int replica);
   // The replica that gets the gradient of a parameter: the one whose gradients have the fewest bytes so far.

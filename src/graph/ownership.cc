@@ -1,4 +1,4 @@
-#include "graph/placement.h"
+#include "graph/ownership.h"
 
 #include <algorithm>
 
@@ -31,25 +31,25 @@ std::set<std::string> shared_persistables(const ir::Program& program, bool indep
   return shared;
 }
 
-int Placement::place_of(const std::string& name, int replica, bool update) const {
+int Ownership::replica_of(const std::string& name, int replica, bool update) const {
   if (is_shared(name)) return 0;
   const auto it = update ? owners_.find(name) : owners_.end();
   return it == owners_.end() ? replica : it->second;
 }
 
-void Placement::note_outputs(const ir::Op& update, int replica) {
+void Ownership::note_outputs(const ir::Op& update, int replica) {
   for (const auto& n : update.output_args()) {
     if (!is_shared(n)) owners_[n] = replica;
   }
 }
 
-int Placement::choose_owner(const std::string& gradient, int64_t bytes) {
+int Ownership::choose_owner(const std::string& gradient, int64_t bytes) {
   const auto least = std::min_element(owned_bytes_.begin(), owned_bytes_.end());
   *least += std::max<int64_t>(1, bytes);
   return owners_[gradient] = static_cast<int>(least - owned_bytes_.begin());
 }
 
-int Placement::owner_of(const ir::Op& update) const {
+int Ownership::owner_of(const ir::Op& update) const {
   const auto pairs = update.role_vars();
   const auto outs = update.output_args();
   const bool updates = std::any_of(outs.begin(), outs.end(), [&](const auto& n) { return is_shared(n); });
