@@ -11,6 +11,6 @@ namespace anabranch {
 bool only_computes(const std::string& type);
 
 const char* op_file(const std::string& type);         // the source file that declares it; null for unknown types
-std::string_view op_family(const std::string& type);  // "math" of src/ops/math/relu.cc; "" outside of src/ops
+std::string_view op_family(const std::string& type);  // "math" of src/ops/math/scale.cc; "" outside of src/ops
 
 }  // namespace anabranch

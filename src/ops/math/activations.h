@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/declare/second_order.h"
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wide.h"
 
 namespace anabranch::math {
@@ -37,6 +38,8 @@ struct Activation {
   const char* grad_lod = "Out@GRAD";        // slot whose LoD the gradient takes
   Slope slope = nullptr;                    // the derivative as ops; null: zero wherever it exists
   bool fluid_slope = false;                 // FLAGS_exact_fluid selects a different derivative
+  int64_t grain = kMathGrain;               // elements that are worth a task
+  bool of_images = false;                   // also for images in blocked layout
 };
 
 inline constexpr size_t kMaxParams = 3;

@@ -1,5 +1,6 @@
 // Elementwise unary functions that clip, bend or gate, one row each.
 #include "base/flags.h"
+#include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/kernels/simd_gradients.h"
 #include "ops/math/activations.h"
@@ -11,6 +12,15 @@ namespace {
 using second_order::Ops;
 
 void declare_rectifiers() {
+  activation<Relu, Gives::kBoth>(
+      {.type = "relu",
+       .doc = "Rectified linear unit: Out = max(X, 0), elementwise.",
+       .source = "Nair & Hinton, Rectified linear units improve restricted Boltzmann machines, ICML 2010",
+       .grad_of = GradOf::kOut,
+       .loop = simd::relu,
+       .grad_loop = simd::relu_grad,
+       .grain = kCheapGrain,
+       .of_images = true});
   activation<Relu6>({.type = "relu6",
                      .doc = "Rectified linear unit with an upper bound: Out = min(max(X, 0), threshold)",
                      .source = "Krizhevsky, Convolutional deep belief networks, 2010",
