@@ -1,7 +1,7 @@
 // Batch normalization for the keys "batch_norm" and "batch_norm_grad" of library calls, by the CPU's kernels. These
 // take their tensors from a context, so each call makes one of views.
 #include <array>
-#include <deque>
+#include <utility>
 
 #include "ops/device/args_library.h"
 #include "ops/device/library.h"
@@ -10,102 +10,61 @@
 namespace anabranch::device::library_norm_op {
 namespace {
 
-// Tensors over foreign memory: the operands of one kernel call.
-class Operands {
- public:
-  explicit Operands(DType dtype) : dtype_(dtype) {}
-  In in(const void* data, const Shape& shape) {
-    if (!data) return {};
-    ins_.push_back(view(const_cast<void*>(data), shape));
-    return {static_cast<int>(ins_.size()) - 1, 1};
-  }
-  Out out(void* data, const Shape& shape) {
-    outs_.push_back(data ? view(data, shape) : nullptr);
-    return {static_cast<int>(outs_.size()) - 1, 1};
-  }
-  KernelContext context() const {
-    KernelContext c;
-    c.ins = ins_.data();
-    c.outs = outs_.data();
-    return c;
-  }
+constexpr size_t kOperands = 10;
 
- private:
-  Value* view(void* data, const Shape& shape) {
-    Value& value = held_.emplace_back();
-    value.as<Tensor>().view(data, shape, dtype_, nullptr);
-    return &value;
-  }
-
-  const DType dtype_;
-  std::deque<Value> held_;
-  std::vector<Value*> ins_, outs_;
+// The first `ins` operands are inputs. Those in the bit mask `whole` are tensors, the others vectors.
+struct Layout {
+  const char* key;
+  size_t ins;
+  unsigned whole;
+  bool is_whole(size_t k) const { return whole >> k & 1u; }
 };
 
-struct Shapes {
-  Shape whole, channels;
-  explicit Shapes(const BatchNormDesc& d) : whole{d.outer, d.channels, d.inner}, channels{d.channels} {}
-};
-
-template <class T> void forward(const BatchNormDesc& desc, void* const* p) {
-  const Shapes s(desc);
-  Operands o(dtype_of<T>);
-  nn::batch_norm::Forward<T> norm;
-  norm.x = o.in(p[0], s.whole);
-  norm.scale = o.in(p[1], s.channels);
-  norm.bias = o.in(p[2], s.channels);
-  norm.mean = o.in(p[3], s.channels);
-  norm.variance = o.in(p[4], s.channels);
-  norm.y = o.out(p[5], s.whole);
-  norm.mean_out = o.out(p[6], s.channels);
-  norm.variance_out = o.out(p[7], s.channels);
-  norm.saved_mean = o.out(p[8], s.channels);
-  norm.saved_variance = o.out(p[9], s.channels);
+template <class T, class Norm>
+void run(Norm norm, const Layout& layout, const BatchNormDesc& desc, void* const* pointers) {
+  std::array<Value, kOperands> views;
+  std::array<Value*, kOperands> at{};
+  for (size_t k = 0; k < kOperands; ++k) {
+    if (!pointers[k]) continue;
+    const Shape shape = layout.is_whole(k) ? Shape{desc.outer, desc.channels, desc.inner} : Shape{desc.channels};
+    views[k].as<Tensor>().view(pointers[k], shape, dtype_of<T>, nullptr);
+    at[k] = &views[k];
+  }
+  KernelContext c;
+  c.ins = at.data();
+  c.outs = at.data() + layout.ins;
   norm.fixed = desc.fixed != 0;
-  norm.momentum = static_cast<float>(desc.momentum);
   norm.epsilon = static_cast<float>(desc.epsilon);
-  KernelContext c = o.context();
   norm(c);
 }
 
-template <class T> void backward(const BatchNormDesc& desc, void* const* p) {
-  const Shapes s(desc);
-  Operands o(dtype_of<T>);
-  nn::batch_norm::Backward<T> norm;
-  norm.x = o.in(p[0], s.whole);
-  norm.scale = o.in(p[1], s.channels);
-  norm.dy = o.in(p[2], s.whole);
-  norm.saved_mean = o.in(p[3], s.channels);
-  norm.saved_variance = o.in(p[4], s.channels);
-  norm.mean = o.in(p[5], s.channels);
-  norm.variance = o.in(p[6], s.channels);
-  norm.dx = o.out(p[7], s.whole);
-  norm.dscale = o.out(p[8], s.channels);
-  norm.dbias = o.out(p[9], s.channels);
-  norm.fixed = desc.fixed != 0;
-  norm.epsilon = static_cast<float>(desc.epsilon);
-  KernelContext c = o.context();
-  norm(c);
+template <class Fn> void call(const Layout& layout, const BatchNormDesc& desc, void* const* pointers, const Fn& fn) {
+  std::array<Narrow, kOperands> narrow;
+  for (size_t k = 0; k < kOperands; ++k) {
+    if (layout.is_whole(k)) narrow[k] = {desc.outer * desc.channels * desc.inner, k >= layout.ins};
+  }
+  with_operands(layout.key, desc.dtype, pointers, narrow, fn);
 }
 
-void batch_norm(const void* at, void* const* p, int) {
+void batch_norm(const void* at, void* const* pointers, int) {
+  static constexpr Layout kLayout = {"batch_norm", 5, 1u << 0 | 1u << 5};
   const auto& desc = *static_cast<const BatchNormDesc*>(at);
-  const int64_t whole = desc.outer * desc.channels * desc.inner;
-  std::array<Narrow, 10> operands;
-  operands[0] = {whole};
-  operands[5] = {whole, true};
-  with_operands("batch_norm", desc.dtype, p, operands,
-                [&](auto tag, void* const* wide) { forward<typename decltype(tag)::type>(desc, wide); });
+  call(kLayout, desc, pointers, [&]<class T>(TypeTag<T>, void* const* wide) {
+    nn::batch_norm::Forward<T> norm;
+    norm.momentum = static_cast<float>(desc.momentum);
+    run<T>(std::move(norm), kLayout, desc, wide);
+  });
 }
 
-void batch_norm_grad(const void* at, void* const* p, int) {
+void batch_norm_grad(const void* at, void* const* pointers, int) {
+  static constexpr Layout kLayout = {"batch_norm_grad", 7, 1u << 0 | 1u << 2 | 1u << 7};
   const auto& desc = *static_cast<const BatchNormDesc*>(at);
-  const int64_t whole = desc.outer * desc.channels * desc.inner;
-  std::array<Narrow, 10> operands;
-  operands[0] = operands[2] = {whole};
-  operands[7] = {whole, true};
-  with_operands("batch_norm_grad", desc.dtype, p, operands,
-                [&](auto tag, void* const* wide) { backward<typename decltype(tag)::type>(desc, wide); });
+  call(kLayout, desc, pointers, [&]<class T>(TypeTag<T>, void* const* wide) {
+    nn::batch_norm::Backward<T> norm;
+    if (!wide[5]) norm.mean = {};
+    if (!wide[6]) norm.variance = {};
+    run<T>(std::move(norm), kLayout, desc, wide);
+  });
 }
 
 [[maybe_unused]] const bool offered = offer_library("batch_norm", {sizeof(BatchNormDesc), batch_norm}) &&

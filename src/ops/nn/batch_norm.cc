@@ -1,24 +1,22 @@
 // Normalizes each channel over the batch.
 #include "ops/nn/batch_norm.h"
 
-#include "ops/device/batch_norm_call.h"
 #include "ops/nn/blocked.h"
 #include "ops/nn/norm_second_order.h"
 
-namespace anabranch::nn::batch_norm_op {
-namespace {
+namespace anabranch::nn::batch_norm {
 
-// ---- shapes
+// ---- in common with inplace_abn and batch_norm_by_sums
 
-int64_t infer_channels(const InferContext& c) {
-  check_rank(c, "X", 2, 5);
-  check_tensor(c, "X");
-  const Shape& x = c.in("X").shape;
+int64_t infer_channels(InferContext& c, const char* image) {
+  check_rank(c, image, 2, 5);
+  check_tensor(c, image);
+  const Shape& x = c.in(image).shape;
   return channels_last(c.op()) || x.rank() == 2 ? x[x.rank() - 1] : x[1];
 }
 
 void infer(InferContext& c) {
-  const int64_t channels = infer_channels(c);
+  const int64_t channels = infer_channels(c, "X");
   for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_statistics(c, slot, channels);
   if (c.has_in("MomentumTensor")) check_numel(c, "MomentumTensor", 1);
   c.same_as("Y", "X");
@@ -30,24 +28,57 @@ void infer(InferContext& c) {
   if (c.has_out("ReserveSpace")) c.set_out("ReserveSpace", Shape{0}, statistics);
 }
 
-void infer_grad(InferContext& c) {
-  const int64_t channels = infer_channels(c);
-  check_same(c, "X", "Y@GRAD");
-  for (const char* slot : {"Scale", "SavedMean", "SavedVariance", "Mean", "Variance"}) {
-    check_statistics(c, slot, channels);
+void infer_grad(InferContext& c, const char* image) {
+  const int64_t channels = infer_channels(c, image);
+  check_same(c, image, "Y@GRAD");
+  for (const char* slot : {"Scale", "Bias", "SavedMean", "SavedVariance", "Mean", "Variance"}) {
+    check_statistics(c, slot, channels, image);
   }
-  grad_as(c, "X@GRAD", "X");
+  grad_as(c, "X@GRAD", image);
   grad_as(c, "Scale@GRAD", "Scale");
   grad_as(c, "Bias@GRAD", "Scale");
 }
 
-void differentiate(GradContext& g) {
-  auto op = g.op("batch_norm_grad");
-  op.in("X", g.in("X")).in("Scale", g.in("Scale")).in("Bias", g.in("Bias"));
+void differentiate(GradContext& g, const char* type, const char* slot, std::vector<std::string> image) {
+  auto op = g.op(type);
+  op.in(slot, std::move(image)).in("Scale", g.in("Scale")).in("Bias", g.in("Bias"));
   op.in("SavedMean", g.out("SavedMean")).in("SavedVariance", g.out("SavedVariance")).in("Y@GRAD", g.dout("Y"));
   if (g.attr<bool>("use_global_stats")) op.in("Mean", g.out("MeanOut")).in("Variance", g.out("VarianceOut"));
   op.out("X@GRAD", g.din("X")).out("Scale@GRAD", g.din("Scale")).out("Bias@GRAD", g.din("Bias"));
 }
+
+void declare_moving(OpDef& def) {
+  def.in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC");
+  def.in("Scale", "[C]").in("Bias", "[C]").in("Mean", "[C]: moving mean").in("Variance", "[C]: moving variance");
+  def.in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum");
+  def.out("Y", "like X").out("MeanOut", "Mean, updated in place").out("VarianceOut", "Variance, updated in place");
+  def.attr<float>("momentum", 0.9f, "weight of the old moving statistics");
+  def.attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f));
+  def.with(layout_attr);
+}
+
+void declare_forward(OpDef& def) {
+  def.with(declare_moving).frozen_by("is_test").frozen_by("use_global_stats");
+  def.out_intermediate("SavedMean", "[C]: the mean used, 0 for one element per channel");
+  def.out_intermediate("SavedVariance",
+                       "[C]: 1 / sqrt(variance + epsilon) of the variance used, 0 for one element per channel");
+  def.out_optional("ReserveSpace", "empty").ignores({"use_mkldnn"});
+  def.attr<bool>("is_test", false, "normalizes by the moving statistics");
+  def.attr<bool>("use_global_stats", false, "normalizes by the moving statistics in training, too");
+  def.attr<bool>("trainable_statistics", false, "with is_test: uses the statistics of the batch anyway");
+  def.attr<bool>("fuse_with_relu", false, "not supported", [](bool v) {
+    AB_CHECK(!v, Unsupported, "fuse_with_relu is not supported: append an op relu instead");
+  });
+  def.traits(kRowWise).infer(infer);
+}
+
+void declare_backward(OpDef& def) {
+  def.in("Scale", "[C]").in("SavedMean", "[C]").in("SavedVariance", "[C]: inverse deviations");
+  def.in_optional("Mean", "[C], with use_global_stats").in_optional("Variance", "[C], with use_global_stats");
+  def.in("Y@GRAD", "like Y").out("X@GRAD", "like Y").out("Scale@GRAD", "[C]").out("Bias@GRAD", "[C]");
+}
+
+namespace {
 
 // With fixed statistics X@GRAD is Y@GRAD times a constant.
 void differentiate_twice(second_order::Ops& o) {
@@ -66,35 +97,13 @@ void differentiate_twice(second_order::Ops& o) {
   if (o.needed("X@GRAD")) o.is("X@GRAD", o.binary("elementwise_mul", dy, o.mul(o.in("Scale"), inverse), at));
 }
 
-// ---- on devices
-
-template <class T> Kernel queued_forward(const KernelArgs& op) {
-  AB_CHECK(!op.in("MomentumTensor"), Unsupported,
-           "MomentumTensor is not supported on devices, whose library calls take momentum as an attribute");
-  return
-      [call = device::BatchNormCall<T, device::BatchNormArgs>("batch_norm", "batch_norm_last", op,
-                                                              batch_norm::fixed_statistics(op.op())),
-       x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), mean = op.in("Mean"), variance = op.in("Variance"),
-       y = op.out("Y"), mean_out = op.out("MeanOut"), variance_out = op.out("VarianceOut"),
-       own_mean = op.out("SavedMean"), own_variance = op.out("SavedVariance")](KernelContext& c) mutable {
-        call.run(DeviceContext::of(c), c[x].shape(),
-                 {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]),
-                  written_by(c[y]), device::needed_by(c, mean_out), device::needed_by(c, variance_out),
-                  written_by(c[own_mean]), written_by(c[own_variance])});
-      };
+template <class T> Kernel forward(const KernelArgs& op, bool relu) {
+  if (is_blocked(op.op(), kBlocked)) return blocked_forward(op, relu);
+  return Forward<T>(op, relu);
 }
-
-template <class T> Kernel queued_backward(const KernelArgs& op) {
-  return [call = device::BatchNormCall<T, device::BatchNormGradArgs>("batch_norm_grad", "batch_norm_last_grad", op,
-                                                                     batch_norm::fixed_statistics(op.op())),
-          x = op.in("X"), scale = op.in("Scale"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"),
-          own_variance = op.in("SavedVariance"), mean = op.in("Mean"), variance = op.in("Variance"),
-          dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) mutable {
-    call.run(DeviceContext::of(c), c[x].shape(),
-             {read_by(c[x]), read_by(c[scale]), read_by(c[dy]), read_by(c[own_mean]), read_by(c[own_variance]),
-              device::given_to(c, mean), device::given_to(c, variance), device::needed_by(c, dx),
-              device::needed_by(c, dscale), device::needed_by(c, dbias)});
-  };
+template <class T> Kernel backward(const KernelArgs& op) {
+  if (is_blocked(op.op(), kBlocked)) return blocked_backward(op);
+  return Backward<T>(op);
 }
 
 AB_OP(batch_norm)
@@ -104,72 +113,29 @@ AB_OP(batch_norm)
         "use_global_stats Mean and Variance are used instead of those of the batch and are not updated. A batch of one "
         "element per channel is copied and updates nothing.")
     .source("Ioffe & Szegedy, ICML 2015, arXiv:1502.03167")
-    .in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC")
-    .in("Scale", "[C]")
-    .in("Bias", "[C]")
-    .in("Mean", "[C]: moving mean")
-    .in("Variance", "[C]: moving variance")
-    .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
-    .out("Y", "like X")
-    .out("MeanOut", "Mean, updated in place")
-    .out("VarianceOut", "Variance, updated in place")
-    .frozen_by("is_test")
-    .frozen_by("use_global_stats")
-    .out_intermediate("SavedMean", "[C]: the mean used, 0 for one element per channel")
-    .out_intermediate("SavedVariance",
-                      "[C]: 1 / sqrt(variance + epsilon) of the variance used, 0 for one element per channel")
-    .out_optional("ReserveSpace", "empty")
-    .attr<bool>("is_test", false, "normalizes by the moving statistics")
-    .attr<float>("momentum", 0.9f, "weight of the old moving statistics")
-    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
-    .with(layout_attr)
-    .ignores({"use_mkldnn"})
-    .attr<bool>("fuse_with_relu", false, "not supported",
-                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu is not supported: append an op relu instead"); })
-    .attr<bool>("use_global_stats", false, "normalizes by the moving statistics in training, too")
-    .attr<bool>("trainable_statistics", false, "with is_test: uses the statistics of the batch anyway")
-    .traits(kRowWise)
+    .with(declare_forward)
     .images({"X", "Y"}, kBlocked)
-    .infer(infer)
-    .grad(differentiate)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_forward(op);
-      return batch_norm::Forward<typename decltype(tag)::type>(op);
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .grad([](GradContext& g) { differentiate(g, "batch_norm_grad", "X", g.in("X")); })
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op, false); })
+    .with([](OpDef& def) { forward_on_devices(def, false); });
 
 AB_GRAD(batch_norm)
     .doc("Gradients of batch_norm with respect to X, Scale and Bias.")
     .grad(second_order::through(differentiate_twice))
     .in("X", "X of batch_norm")
-    .in("Scale", "[C]")
     .in_optional("Bias", "[C]")
-    .in("SavedMean", "[C]")
-    .in("SavedVariance", "[C]: inverse deviations")
-    .in_optional("Mean", "[C], with use_global_stats")
-    .in_optional("Variance", "[C], with use_global_stats")
-    .in("Y@GRAD", "like X")
-    .out("X@GRAD", "like X")
-    .out("Scale@GRAD", "[C]")
-    .out("Bias@GRAD", "[C]")
-    .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_backward(op);
-      return batch_norm::Backward<typename decltype(tag)::type>(op);
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .with(declare_backward)
+    .infer([](InferContext& c) { infer_grad(c, "X"); })
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T>(op); })
+    .with([](OpDef& def) { backward_on_devices(def, false); });
 
-// ---- followed by relu, made by the pass fuse_bn_act
+// ---- followed by relu, made by the pass fuse_bn_act. The same bits as the separate ops.
 
 // Device kernels rely on the channels being the last axis.
 void check_matrix(const InferContext& c) {
-  if (c.op().attr<bool>(batch_norm::kMatrix)) check_rank(c, "X", 2, 2);
+  if (c.op().attr<bool>(kMatrix)) check_rank(c, "X", 2, 2);
 }
-void matrix_attr(OpDef& def) { def.attr<bool>(batch_norm::kMatrix, false, "X is a matrix"); }
+void matrix_attr(OpDef& def) { def.attr<bool>(kMatrix, false, "X is a matrix"); }
 
 AB_OP(fused_batch_norm_act)
     .like(ab_op_batch_norm)
@@ -183,10 +149,12 @@ AB_OP(fused_batch_norm_act)
       infer(c);
     })
     .no_grad("inserted after the gradients")
-    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return batch_norm::queued_relu_forward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float>([](auto, const KernelArgs& op) {
+      AB_CHECK(!op.in("Z"), Unsupported, "{}: Z must not be given: residual addition is fused on devices only",
+               op.op().type);
+      return forward<float>(op, true);
+    })
+    .with([](OpDef& def) { forward_on_devices(def, true); });
 
 AB_OP(fused_batch_norm_act_grad)
     .like(ab_op_batch_norm_grad)
@@ -204,14 +172,15 @@ AB_OP(fused_batch_norm_act_grad)
       check_same(c, "X", "Y");
       if (c.has_in("MoreY@GRAD")) check_same(c, "X", "MoreY@GRAD");
       grad_as(c, "Z@GRAD", "X");
-      infer_grad(c);
-      check_statistics(c, "Bias", infer_channels(c));
+      infer_grad(c, "X");
     })
     .no_grad(kNoSecondOrder)
-    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return batch_norm::queued_relu_backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float>([](auto, const KernelArgs& op) {
+      AB_CHECK(!op.out("Z@GRAD"), Unsupported,
+               "{}: Z@GRAD must not be requested: residual addition is fused on devices only", op.op().type);
+      return backward<float>(op);
+    })
+    .with([](OpDef& def) { backward_on_devices(def, true); });
 
 }  // namespace
-}  // namespace anabranch::nn::batch_norm_op
+}  // namespace anabranch::nn::batch_norm

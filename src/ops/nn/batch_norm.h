@@ -1,12 +1,13 @@
-// The kernels of batch_norm and its gradient, with relu or without. Threads share channels, or rows if the channels are
-// the last axis (and of 2-D inputs); the loops are in channel_loops.h. Images in blocked layout have separate loops
-// (batch_norm_blocked.cc).
+// The kernels of batch_norm and its gradient on the CPU, with relu or without. Threads share channels, or rows if the
+// channels are the last axis (and of 2-D inputs); the loops are in channel_loops.h. Images in blocked layout have
+// separate loops (batch_norm_blocked.cc).
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "ops/kernels/outputs.h"
+#include "ops/nn/batch_norm_slots.h"
 #include "ops/nn/channel_parts.h"
 
 namespace anabranch::nn::batch_norm {
@@ -17,56 +18,42 @@ inline bool passes_through(const Dims& d, bool fixed) { return !fixed && d.per_c
 
 using channel_loops::Gradient;
 
-inline bool fixed_statistics(const ir::Op& op) {
-  const bool test = op.attr<bool>("is_test") && !op.attr<bool>("trainable_statistics");
-  return test || op.attr<bool>("use_global_stats");
-}
-
-template <class T> struct Forward {
-  In x, scale, bias, mean, variance, momentum_in;
-  Out y, mean_out, variance_out, saved_mean, saved_variance;
-  bool fixed = false, last = false;
-  float momentum = 0, epsilon = 0;
+template <class T> struct Forward : ForwardSlots {
+  bool relu = false;  // Y is the positive part
   RowSums sums;
   std::vector<T> factor, offset;  // y = x factor + offset, per channel
   std::vector<double> channel_sums;
 
-  Forward() = default;  // for callers that declare inputs and outputs themselves
-  explicit Forward(const KernelArgs& op)
-      : x(op.in("X")),
-        scale(op.in("Scale")),
-        bias(op.in("Bias")),
-        mean(op.in("Mean")),
-        variance(op.in("Variance")),
-        momentum_in(op.in("MomentumTensor")),
-        y(op.out("Y")),
-        mean_out(op.out("MeanOut")),
-        variance_out(op.out("VarianceOut")),
-        saved_mean(op.out("SavedMean")),
-        saved_variance(op.out("SavedVariance")),
-        fixed(fixed_statistics(op.op())),
-        last(channels_last(op.op())),
-        momentum(op.attr<float>("momentum")),
-        epsilon(op.attr<float>("epsilon")) {}
+  Forward() = default;
+  explicit Forward(const KernelArgs& op, bool with_relu = false) : ForwardSlots(forward_slots(op)), relu(with_relu) {}
 
-  T* vector(KernelContext& c, Out out) const { return c[out].template mutable_data<T>(); }
-
-  void carry_over(KernelContext& c, In in, Out out) const {
-    if (!c.needs(out)) return;
-    const T* from = c[in].template data<T>();
-    T* to = vector(c, out);
-    if (to != from) std::copy(from, from + c[in].numel(), to);
+  void operator()(KernelContext& c) {
+    compute(c, [](int64_t, int64_t) {});
   }
 
-  void operator()(KernelContext& c) { compute(c, false); }
-
-  // Y, or its positive part. done(begin, end): Y has been computed in this range.
-  void compute(KernelContext& c, bool relu) {
-    compute(c, relu, [](int64_t, int64_t) {});
-  }
-  template <class Done> void compute(KernelContext& c, bool relu, Done&& done) {
+  // done(begin, end): Y has been computed in this range.
+  template <class Done> void compute(KernelContext& c, Done&& done) {
     const Dims d(c[x].shape(), last);
-    by_rows(d) ? of_rows(c, d, relu, done) : of_channels(c, d, relu, done);
+    const Statistics to = statistics(c, d);
+    const T* data = c[x].template data<T>();
+    T* out = vector(c, y);
+    const auto apply = [&](const Part& part, int64_t at, int64_t ch) {
+      channel_loops::loops<T>().affine(part, data + at, factor.data() + ch, offset.data() + ch, relu, out + at);
+      const int64_t width = part.channels * part.width;
+      for (int64_t r = 0; r < part.count; ++r) done(at + r * part.stride, at + r * part.stride + width);
+    };
+    if (by_rows(d)) {
+      if (to.measured) measure_rows(c, d, data, to);
+      for (int64_t k = 0; k < d.channels; ++k) settle(to, k);
+    } else {
+      each_group(c, d, [&](const Part& part, int64_t ch) {
+        if (to.measured) measure(part, data + ch * d.inner, to, ch);
+        for (int64_t k = ch; k < ch + part.channels; ++k) settle(to, k);
+        if (at_once(d)) apply(part, ch * d.inner, ch);
+      });
+      if (at_once(d)) return;
+    }
+    each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
   }
 
   struct Statistics {
@@ -75,25 +62,6 @@ template <class T> struct Forward {
     const T *s, *b, *m, *v;
     T *new_m, *new_v, *own_m, *own_v;
   };
-
-  template <class Done> void of_channels(KernelContext& c, const Dims& d, bool relu, Done&& done) {
-    const Statistics to = statistics(c, d);
-    const T* data = c[x].template data<T>();
-    T* out = vector(c, y);
-    const auto& loops = channel_loops::loops<T>();
-    const auto apply = [&](const Part& part, int64_t at, int64_t ch) {
-      loops.affine(part, data + at, factor.data() + ch, offset.data() + ch, relu, out + at);
-      const int64_t width = part.channels * part.width;
-      for (int64_t r = 0; r < part.count; ++r) done(at + r * part.stride, at + r * part.stride + width);
-    };
-    each_group(c, d, [&](const Part& part, int64_t ch) {
-      const T* from = data + ch * d.inner;
-      if (to.measured) measure(part, from, to, ch);
-      for (int64_t k = ch; k < ch + part.channels; ++k) settle(to, k);
-      if (at_once(d)) apply(part, ch * d.inner, ch);
-    });
-    if (!at_once(d)) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
-  }
 
   // Mean and (biased) variance of some channels.
   void measure(const Part& part, const T* from, const Statistics& to, int64_t ch) {
@@ -109,63 +77,43 @@ template <class T> struct Forward {
     channel_loops::loops<T>().add_squares(part, from, to.own_m + ch, sum);
     mean_to(to.own_v + ch);
   }
-
-  template <class Done> void of_rows(KernelContext& c, const Dims& d, bool relu, Done&& done) {
-    const T* data = c[x].template data<T>();
-    T* out = vector(c, y);
+  void measure_rows(KernelContext& c, const Dims& d, const T* data, const Statistics& to) {
     const auto& loops = channel_loops::loops<T>();
-    const auto measure = [&](T* m, T* v) {
-      const auto count = static_cast<T>(d.per_channel());
-      sums.run(
-          c, d, 1, [&](const Part& rows, int64_t at, double* to) { loops.add_elements(rows, data + at, to); }, m);
-      for (int64_t k = 0; k < d.channels; ++k) m[k] /= count;
-      sums.run(
-          c, d, 1, [&](const Part& rows, int64_t at, double* to) { loops.add_squares(rows, data + at, m, to); }, v);
-      for (int64_t k = 0; k < d.channels; ++k) v[k] /= count;
+    const auto mean_to = [&](T* out, auto&& add) {
+      sums.run(c, d, 1, add, out);
+      for (int64_t k = 0; k < d.channels; ++k) out[k] /= to.count;
     };
-    run(c, d, measure, [&](const T* f, const T* o) {
-      each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) {
-        loops.affine(rows, data + at, f, o, relu, out + at);
-        done(at, at + rows.count * rows.stride);
-      });
-    });
+    mean_to(to.own_m, [&](const Part& rows, int64_t at, double* sum) { loops.add_elements(rows, data + at, sum); });
+    mean_to(to.own_v,
+            [&](const Part& rows, int64_t at, double* sum) { loops.add_squares(rows, data + at, to.own_m, sum); });
   }
 
-  // measured(m, v): mean and variance of the batch; applied(f, o): Y = X f + o, per channel.
-  template <class Measure, class Apply> void run(KernelContext& c, const Dims& d, Measure&& measured, Apply&& applied) {
-    const Statistics to = statistics(c, d);
-    if (to.measured) measured(to.own_m, to.own_v);
-    for (int64_t k = 0; k < d.channels; ++k) settle(to, k);
-    applied(factor.data(), offset.data());
+  T* vector(KernelContext& c, Out out) const { return c[out].template mutable_data<T>(); }
+
+  void carry_over(KernelContext& c, In in, Out out) const {
+    const T* from = c[in].template data<T>();
+    T* to = needed<T>(c, out);
+    if (to && to != from) std::copy(from, from + c[in].numel(), to);
   }
 
   // Those that are not measured are the moving ones, which stay as they are.
   Statistics statistics(KernelContext& c, const Dims& d) {
     const bool pass = passes_through(d, fixed), measured = !pass && !fixed && d.per_channel() > 0;
+    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
+    T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
     if (!measured) {
       carry_over(c, mean, mean_out);
       carry_over(c, variance, variance_out);
+      std::copy(m, m + d.channels, own_m);
+      std::copy(v, v + d.channels, own_v);
     }
-    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
-    T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
-    if (!measured) std::copy(m, m + d.channels, own_m);
-    if (!measured) std::copy(v, v + d.channels, own_v);
     factor.resize(static_cast<size_t>(d.channels));
     offset.resize(static_cast<size_t>(d.channels));
     channel_sums.assign(static_cast<size_t>(d.channels), 0.0);
     const T keep = static_cast<T>(momentum_in ? *c[momentum_in].template data<float>() : momentum);
-    return {measured,
-            pass,
-            static_cast<T>(d.per_channel()),
-            keep,
-            c[scale].template data<T>(),
-            c[bias].template data<T>(),
-            m,
-            v,
-            measured ? vector(c, mean_out) : nullptr,
-            measured ? vector(c, variance_out) : nullptr,
-            own_m,
-            own_v};
+    const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
+    T *new_m = measured ? vector(c, mean_out) : nullptr, *new_v = measured ? vector(c, variance_out) : nullptr;
+    return {measured, pass, static_cast<T>(d.per_channel()), keep, s, b, m, v, new_m, new_v, own_m, own_v};
   }
 
   // Moves the moving statistics of a channel, and converts its variance to the inverse deviation, which the gradient
@@ -187,30 +135,13 @@ template <class T> struct Forward {
   }
 };
 
-template <class T> struct Backward {
-  In x, scale, dy, saved_mean, saved_variance, mean, variance;
-  Out dx, dscale, dbias;
-  bool fixed = false, last = false;
-  float epsilon = 0;
+template <class T> struct Backward : BackwardSlots {
   RowSums sums;
   std::vector<double> channel_sums;
   std::vector<T> per_channel, inverse;
 
   Backward() = default;
-  explicit Backward(const KernelArgs& op)
-      : x(op.in("X")),
-        scale(op.in("Scale")),
-        dy(op.in("Y@GRAD")),
-        saved_mean(op.in("SavedMean")),
-        saved_variance(op.in("SavedVariance")),
-        mean(op.in("Mean")),
-        variance(op.in("Variance")),
-        dx(op.out("X@GRAD")),
-        dscale(op.out("Scale@GRAD")),
-        dbias(op.out("Bias@GRAD")),
-        fixed(fixed_statistics(op.op())),
-        last(channels_last(op.op())),
-        epsilon(op.attr<float>("epsilon")) {}
+  explicit Backward(const KernelArgs& op) : BackwardSlots(backward_slots(op)) {}
 
   // Inverse deviations: the saved ones, or those of the moving variance.
   const T* inverse_deviation(KernelContext& c, int64_t channels) {
@@ -221,14 +152,17 @@ template <class T> struct Backward {
       inverse[static_cast<size_t>(k)] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
     return inverse.data();
   }
+  const T* mean_used(KernelContext& c) const { return (fixed && mean ? c[mean] : c[saved_mean]).template data<T>(); }
+  // With relu Y@GRAD counts where Y > 0.
+  Gradient<T> gradient(KernelContext& c) const {
+    return {c[dy].template data<T>(), y ? c[y].template data<T>() : nullptr};
+  }
 
-  void operator()(KernelContext& c) { compute(c, {c[dy].template data<T>()}); }
-
-  void compute(KernelContext& c, Gradient<T> g) {
+  void operator()(KernelContext& c) {
     const Dims d(c[x].shape(), last);
-    if (passes_through(d, fixed)) return pass(c, d, g);
-    const T* m = (fixed && mean ? c[mean] : c[saved_mean]).template data<T>();
-    compute(c, d, g, c[x].template data<T>(), m, inverse_deviation(c, d.channels), c[scale].template data<T>());
+    if (passes_through(d, fixed)) return pass(c, d, gradient(c));
+    compute(c, d, gradient(c), c[x].template data<T>(), mean_used(c), inverse_deviation(c, d.channels),
+            c[scale].template data<T>());
   }
 
   void pass(KernelContext& c, const Dims& d, Gradient<T> g) const {
@@ -244,7 +178,7 @@ template <class T> struct Backward {
     T *sum_g = per_channel.data(), *sum_gx = sum_g + d.channels, *factor = sum_gx + d.channels;
     T *mean_g = factor + d.channels, *slope = mean_g + d.channels;
     T* to = needed<T>(c, dx);
-    const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
+    const T share = share_of_sum(d);
     const auto settle = [=](int64_t ch) {
       factor[ch] = s[ch] * inv[ch];
       mean_g[ch] = sum_g[ch] * share;
@@ -254,6 +188,7 @@ template <class T> struct Backward {
     const auto apply = [=, &loops](const Part& part, int64_t at, int64_t ch) {
       loops.combine(part, g.from(at), data + at, {factor + ch, mean_g + ch, slope + ch, m + ch}, to + at);
     };
+    const bool applied = !by_rows(d) && at_once(d);
     if (by_rows(d)) {
       sums.run(
           c, d, 2,
@@ -261,8 +196,7 @@ template <class T> struct Backward {
             loops.add_products(rows, g.from(at), data + at, m, inv, out, out + d.channels);
           },
           sum_g);
-      for (int64_t ch = 0; to && ch < d.channels; ++ch) settle(ch);
-      if (to) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
+      for (int64_t ch = 0; ch < d.channels; ++ch) settle(ch);
     } else {
       channel_sums.assign(static_cast<size_t>(2 * d.channels), 0.0);
       each_group(c, d, [&](const Part& part, int64_t ch) {
@@ -274,26 +208,25 @@ template <class T> struct Backward {
           sum_gx[ch + k] = static_cast<T>(all_gx[k]);
           settle(ch + k);
         }
-        if (to && at_once(d)) apply(part, at, ch);
+        if (to && applied) apply(part, at, ch);
       });
-      if (to && !at_once(d)) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
     }
+    if (to && !applied) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
+    give(c, d, sum_g, sum_gx);
+  }
+
+  // Of a sum over a channel, in the gradient of each element.
+  T share_of_sum(const Dims& d) const {
+    return fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
+  }
+  void give(KernelContext& c, const Dims& d, const T* sum_g, const T* sum_gx) const {
     if (T* out = needed<T>(c, dbias)) std::copy(sum_g, sum_g + d.channels, out);
     if (T* out = needed<T>(c, dscale)) std::copy(sum_gx, sum_gx + d.channels, out);
   }
 };
 
-// The same for images in blocked layout. With relu: Y = max(.., 0), and Y@GRAD counts where Y > 0.
-Kernel blocked_forward(const KernelArgs& op, bool relu = false);
-Kernel blocked_backward(const KernelArgs& op, bool relu = false);
-
-// With relu, for float32 in any layout: the kernels of fused_batch_norm_act.
-Kernel relu_forward(const KernelArgs& op);
-Kernel relu_backward(const KernelArgs& op);
-
-// On devices, for a matrix or with channels last, by the statistics of the batch; Unsupported otherwise.
-inline constexpr const char* kMatrix = "matrix";  // the attribute: X is a matrix, whose channels are last in any layout
-template <class T> Kernel queued_relu_forward(const KernelArgs& op);
-template <class T> Kernel queued_relu_backward(const KernelArgs& op);
+// The same for images in blocked layout.
+Kernel blocked_forward(const KernelArgs& op, bool relu);
+Kernel blocked_backward(const KernelArgs& op);
 
 }  // namespace anabranch::nn::batch_norm

@@ -10,32 +10,33 @@ namespace {
 
 struct Chunks {
   int64_t width, samples, blocks, pixels;
+  const blocked::Loops& loops = blocked::loops();
   explicit Chunks(const Dims& d)
       : width(channel_block()), samples(d.outer), blocks(d.channels / width), pixels(d.inner) {}
   int64_t count() const { return samples * blocks; }
   int64_t elems() const { return pixels * width; }
-  int64_t grain() const { return kGrain / std::max<int64_t>(1, elems()) + 1; }
-  int64_t channel(int64_t chunk) const { return chunk % blocks * width; }
+
+  // fn(at, per_chunk, channel): of a chunk the first element, its place in a list of B numbers per chunk, and the first
+  // channel.
+  template <class Fn> void each(KernelContext& c, Fn&& fn) const {
+    c.parallel_for(count(), kGrain / std::max<int64_t>(1, elems()) + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) fn(i * elems(), i * width, i % blocks * width);
+    });
+  }
 };
 
 struct BlockedForward : Forward<float> {
+  using Forward<float>::Forward;
   std::vector<float> means, squares;  // per chunk: mean, and sum of squares around it
-
-  bool relu;
-
-  BlockedForward(const KernelArgs& op, bool with_relu) : Forward<float>(op), relu(with_relu) {}
 
   void measure_chunks(KernelContext& c, const Chunks& k, const float* data) {
     means.resize(static_cast<size_t>(k.count() * k.width));
     squares.resize(means.size());
-    c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float* from = data + i * k.elems();
-        float* m = means.data() + i * k.width;
-        blocked::sum(from, k.pixels, m);
-        for (int64_t ch = 0; ch < k.width; ++ch) m[ch] /= static_cast<float>(k.pixels);
-        blocked::sum_squares(from, m, k.pixels, squares.data() + i * k.width);
-      }
+    k.each(c, [&](int64_t at, int64_t to, int64_t) {
+      float* m = means.data() + to;
+      k.loops.sum(data + at, k.pixels, m);
+      for (int64_t ch = 0; ch < k.width; ++ch) m[ch] /= static_cast<float>(k.pixels);
+      k.loops.sum_squares(data + at, m, k.pixels, squares.data() + to);
     });
   }
 
@@ -66,31 +67,22 @@ struct BlockedForward : Forward<float> {
   void operator()(KernelContext& c) {
     const Dims d(c[x].shape(), false);
     const Chunks k(d);
+    const Statistics stats = statistics(c, d);
     const float* data = c[x].data<float>();
     float* to = vector(c, y);
-    run(
-        c, d, [&](float* m, float* v) { measure_blocked(c, k, data, m, v); },
-        [&](const float* f, const float* o) {
-          c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-              const int64_t ch = k.channel(i), at = i * k.elems();
-              blocked::affine(data + at, f + ch, o + ch, k.pixels, to + at);
-              if (relu) simd::relu(to + at, to + at, k.elems());
-            }
-          });
-        });
+    if (stats.measured) measure_blocked(c, k, data, stats.own_m, stats.own_v);
+    for (int64_t ch = 0; ch < d.channels; ++ch) settle(stats, ch);
+    k.each(c, [&](int64_t at, int64_t, int64_t ch) {
+      k.loops.affine(data + at, factor.data() + ch, offset.data() + ch, k.pixels, to + at);
+      if (relu) simd::relu(to + at, to + at, k.elems());
+    });
   }
 };
 
 struct BlockedBackward : Backward<float> {
-  std::vector<float> parts, both, coefficients;  // sums of dy and of dy (x - mean), per chunk and all; a, b, c
-
-  In y;                        // given with relu
+  using Backward<float>::Backward;
+  std::vector<float> parts;    // sums of dy and of dy (x - mean), per chunk
   std::vector<float> scratch;  // Y@GRAD where Y > 0, unless X@GRAD holds it
-
-  BlockedBackward(const KernelArgs& op, bool relu) : Backward<float>(op) {
-    if (relu) y = op.in("Y");
-  }
 
   // Y@GRAD where Y > 0; if X@GRAD is requested, its memory holds these values first.
   float* room_for_masked(KernelContext& c) {
@@ -101,19 +93,14 @@ struct BlockedBackward : Backward<float> {
   }
 
   // Sums of dy and of dy (x - mean) / deviation, per channel.
-  void sum_blocked(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m,
+  void sum_blocked(KernelContext& c, const Chunks& k, Gradient<float> g, const float* data, const float* m,
                    const float* inv, float* masked, float* sum_g, float* sum_gx) {
-    const float* out = masked ? c[y].data<float>() : nullptr;
     const int64_t channels = k.blocks * k.width;
     parts.resize(static_cast<size_t>(2 * k.samples * channels));
     float *part_g = parts.data(), *part_gx = part_g + k.samples * channels;
-    c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * k.elems(), to = i * k.width;
-        if (masked) simd::relu_grad(out + at, g + at, masked + at, k.elems());
-        blocked::sum_products((masked ? masked : g) + at, data + at, m + k.channel(i), k.pixels, part_g + to,
-                              part_gx + to);
-      }
+    k.each(c, [&](int64_t at, int64_t to, int64_t ch) {
+      if (masked) simd::relu_grad(g.y + at, g.dy + at, masked + at, k.elems());
+      k.loops.sum_products((masked ? masked : g.dy) + at, data + at, m + ch, k.pixels, part_g + to, part_gx + to);
     });
     channel_sums.assign(static_cast<size_t>(2 * channels), 0.0);
     double *all_g = channel_sums.data(), *all_gx = all_g + channels;
@@ -129,44 +116,31 @@ struct BlockedBackward : Backward<float> {
     }
   }
 
+  // dx = s inv (dy - mean(dy) - (x - m) inv mean(dy xhat)), as dy a + x b + c per channel.
   void operator()(KernelContext& c) {
     const Dims d(c[x].shape(), false);
     const Chunks k(d);
-    const float *data = c[x].data<float>(), *g = c[dy].data<float>(), *s = c[scale].data<float>();
-    if (passes_through(d, fixed)) return pass(c, d, {g, y ? c[y].data<float>() : nullptr});
-    const float* m = (fixed && mean ? c[mean] : c[saved_mean]).data<float>();
-    const float* inv = inverse_deviation(c, d.channels);
-    both.resize(static_cast<size_t>(2 * d.channels));
-    float *sum_g = both.data(), *sum_gx = both.data() + d.channels;
+    const Gradient<float> g = gradient(c);
+    if (passes_through(d, fixed)) return pass(c, d, g);
+    const float *data = c[x].data<float>(), *s = c[scale].data<float>();
+    const float *m = mean_used(c), *inv = inverse_deviation(c, d.channels);
+    per_channel.resize(static_cast<size_t>(5 * d.channels));
+    float *sum_g = per_channel.data(), *sum_gx = sum_g + d.channels;
+    float *a = sum_gx + d.channels, *b = a + d.channels, *offset = b + d.channels;
     float* masked = room_for_masked(c);
-    sum_blocked(c, k, data, g, m, inv, masked, sum_g, sum_gx);
-    if (c.needs(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].mutable_data<float>());
-    if (c.needs(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].mutable_data<float>());
+    sum_blocked(c, k, g, data, m, inv, masked, sum_g, sum_gx);
+    give(c, d, sum_g, sum_gx);
     if (!c.needs(dx)) return;
-    write_dx(c, k, data, masked ? masked : g, m, inv, s);
-  }
-
-  // dx = s inv (dy - mean(dy) - (x - m) inv mean(dy xhat)), as dy a + x b + c per channel.
-  void write_dx(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m, const float* inv,
-                const float* s) {
-    const int64_t channels = k.blocks * k.width;
-    coefficients.resize(static_cast<size_t>(3 * channels));
-    float *a = coefficients.data(), *b = a + channels, *offset = b + channels;
-    const float* sum_g = both.data();
-    const float* sum_gx = both.data() + channels;
-    const float share = fixed ? 0.0f : 1.0f / static_cast<float>(std::max<int64_t>(1, k.samples * k.pixels));
-    for (int64_t ch = 0; ch < channels; ++ch) {
+    const float share = share_of_sum(d);
+    for (int64_t ch = 0; ch < d.channels; ++ch) {
       const float factor = s[ch] * inv[ch], slope = sum_gx[ch] * share * inv[ch];
       a[ch] = factor;
       b[ch] = -factor * slope;
       offset[ch] = factor * (m[ch] * slope - sum_g[ch] * share);
     }
     float* to = c[dx].mutable_data<float>();
-    c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t ch = k.channel(i), at = i * k.elems();
-        blocked::combine(g + at, data + at, a + ch, b + ch, offset + ch, k.pixels, to + at);
-      }
+    k.each(c, [&](int64_t at, int64_t, int64_t ch) {
+      k.loops.combine((masked ? masked : g.dy) + at, data + at, a + ch, b + ch, offset + ch, k.pixels, to + at);
     });
   }
 };
@@ -174,6 +148,6 @@ struct BlockedBackward : Backward<float> {
 }  // namespace
 
 Kernel blocked_forward(const KernelArgs& op, bool relu) { return BlockedForward(op, relu); }
-Kernel blocked_backward(const KernelArgs& op, bool relu) { return BlockedBackward(op, relu); }
+Kernel blocked_backward(const KernelArgs& op) { return BlockedBackward(op); }
 
 }  // namespace anabranch::nn::batch_norm

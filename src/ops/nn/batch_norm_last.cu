@@ -85,8 +85,6 @@ template <class T, int kPack, class Then> struct LastApply {
   }
 };
 
-enum class After { kNothing, kRelu, kAddRelu };
-
 template <After kAfter> struct BatchNormLast {
   using Args = BatchNormArgs;
   template <class T> static size_t room(const Args& a) { return last_parts<T>(a.outer, a.channels); }
@@ -120,11 +118,8 @@ template <After kAfter> struct BatchNormLast {
   }
 };
 
-using BatchNormLastPlain = BatchNormLast<After::kNothing>;
-using BatchNormLastRelu = BatchNormLast<After::kRelu>;
-using BatchNormLastAddRelu = BatchNormLast<After::kAddRelu>;
-AB_KERNEL("batch_norm_last", BatchNormLastPlain, float, double, half, bfloat16);
-AB_KERNEL("batch_norm_last_relu", BatchNormLastRelu, float, double, half, bfloat16);
-AB_KERNEL("batch_norm_last_add_relu", BatchNormLastAddRelu, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last", BatchNormLast<After::kNothing>, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_relu", BatchNormLast<After::kRelu>, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_add_relu", BatchNormLast<After::kAddRelu>, float, double, half, bfloat16);
 
 }  // namespace anabranch::device

@@ -10,6 +10,8 @@
 
 namespace anabranch::device {
 
+enum class After { kNothing, kRelu, kAddRelu };  // what follows the normalization
+
 // [rows, channels], split into chunks of rows for packs of channels.
 struct LastLay {
   int64_t rows, channels, packs, chunks, length;

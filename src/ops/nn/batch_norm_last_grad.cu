@@ -138,51 +138,34 @@ template <class T, int kPack> struct LastGrad {
   }
 };
 
-struct BatchNormLastGrad {
+template <After kAfter> struct BatchNormLastGrad {
   using Args = BatchNormGradArgs;
   template <class T> static size_t room(const Args& a) {
     return last_parts<T>(a.outer, a.channels) + static_cast<size_t>(2 * a.channels) * sizeof(Compute<T>);
   }
-  template <class T> static int run(const Launch& launch, const Args& a) {
-    const T *x = a.x.get<T>(), *dy = a.dy.get<T>();
-    T* dx = a.dx.get<T>();
-    return by_packs<T>(a.channels, {x, dy, dx}, [&](auto pack) {
-      constexpr int kPack = decltype(pack)::value;
-      return LastGrad<T, kPack>{launch, a, x, dx}.both(dy, WholeGradient<T, kPack>{});
-    });
-  }
-};
-
-struct BatchNormLastReluGrad : BatchNormLastGrad {
-  template <class T> static int run(const Launch& launch, const Args& a) {
-    const T *x = a.x.get<T>(), *dy = a.dy.get<T>(), *y = a.y.get<T>();
-    T* dx = a.dx.get<T>();
-    return by_packs<T>(a.channels, {x, dy, dx, y}, [&](auto pack) {
-      constexpr int kPack = decltype(pack)::value;
-      const LastGrad<T, kPack> grad{launch, a, x, dx};
-      if (!a.bias.there()) return grad.both(dy, WhereYIsMore<T, kPack>{y, {}});
-      const auto* bias = a.bias.get<Compute<T>>();
-      return grad.both(dy, WhereXGivesMore<T, kPack>{grad.scale, bias, grad.used, grad.inverse, {}});
-    });
-  }
-};
-
-struct BatchNormLastAddReluGrad : BatchNormLastGrad {
   template <class T> static int run(const Launch& launch, const Args& a) {
     const T *x = a.x.get<T>(), *dy = a.dy.get<T>(), *y = a.y.get<T>(), *more = a.more.get<T>();
     T *dx = a.dx.get<T>(), *dz = a.dz.get<T>();
     return by_packs<T>(a.channels, {x, dy, dx, y, more, dz}, [&](auto pack) {
       constexpr int kPack = decltype(pack)::value;
       const LastGrad<T, kPack> grad{launch, a, x, dx};
-      const int failed = more ? grad.add_up(dy, SharedGradients<T, kPack, true>{y, more, dz})
-                              : grad.add_up(dy, SharedGradients<T, kPack, false>{y, more, dz});
-      return failed ? failed : grad.apply(dz, WholeGradient<T, kPack>{});
+      if constexpr (kAfter == After::kNothing) {
+        return grad.both(dy, WholeGradient<T, kPack>{});
+      } else if constexpr (kAfter == After::kRelu) {
+        const auto* bias = a.bias.get<Compute<T>>();
+        if (!bias) return grad.both(dy, WhereYIsMore<T, kPack>{y, {}});
+        return grad.both(dy, WhereXGivesMore<T, kPack>{grad.scale, bias, grad.used, grad.inverse, {}});
+      } else {
+        const int failed = more ? grad.add_up(dy, SharedGradients<T, kPack, true>{y, more, dz})
+                                : grad.add_up(dy, SharedGradients<T, kPack, false>{y, more, dz});
+        return failed ? failed : grad.apply(dz, WholeGradient<T, kPack>{});
+      }
     });
   }
 };
 
-AB_KERNEL("batch_norm_last_grad", BatchNormLastGrad, float, double, half, bfloat16);
-AB_KERNEL("batch_norm_last_relu_grad", BatchNormLastReluGrad, float, double, half, bfloat16);
-AB_KERNEL("batch_norm_last_add_relu_grad", BatchNormLastAddReluGrad, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_grad", BatchNormLastGrad<After::kNothing>, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_relu_grad", BatchNormLastGrad<After::kRelu>, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_add_relu_grad", BatchNormLastGrad<After::kAddRelu>, float, double, half, bfloat16);
 
 }  // namespace anabranch::device

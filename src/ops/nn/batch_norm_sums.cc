@@ -2,110 +2,86 @@
 // replicas.
 #include "ops/nn/batch_norm_sums.h"
 
-#include "ops/device/args_norm.h"
+#include <algorithm>
+#include <array>
+
 #include "ops/device/lanes.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/nn/channels.h"
+#include "ops/nn/batch_norm_slots.h"
 
 namespace anabranch::nn::batch_norm_sums_op {
 namespace {
 
-template <class T> const T* given(const KernelContext& c, In in) { return in ? c[in].template data<T>() : nullptr; }
-template <class T> T* asked(const KernelContext& c, Out out) {
-  return c.needs(out) ? c[out].template mutable_data<T>() : nullptr;
+// The slots of all three ops, in the order of NormSumsArgs.
+constexpr std::array kIns = {"X",         "Y@GRAD",        "Scale", "Bias",   "Mean", "Variance", "MomentumTensor",
+                             "SavedMean", "SavedVariance", "Sums",  "OwnSums"};
+constexpr std::array kOuts = {"Y",          "MeanOut",   "VarianceOut", "SavedMean", "SavedVariance",
+                              "Scale@GRAD", "Bias@GRAD", "Sums"};
+
+Out optional_out(const KernelArgs& op, std::string_view slot) {
+  const auto& slots = op.op().outputs;
+  const bool given = std::any_of(slots.begin(), slots.end(), [&](const ir::Slot& s) { return s.name == slot; });
+  return given ? op.out(slot) : Out{};
 }
+
+class Operands {
+ public:
+  explicit Operands(const KernelArgs& op) : last_(channels_last(op.op())) {
+    for (size_t k = 0; k < kIns.size(); ++k) ins_[k] = batch_norm::optional_in(op, kIns[k]);
+    for (size_t k = 0; k < kOuts.size(); ++k) outs_[k] = optional_out(op, kOuts[k]);
+    if (!outs_[0]) outs_[0] = optional_out(op, "X@GRAD");
+    if (!op.op().has_attr("momentum")) return;
+    epsilon_ = static_cast<double>(op.attr<float>("epsilon"));
+    momentum_ = static_cast<double>(op.attr<float>("momentum"));
+  }
+
+  device::NormSumsArgs of(const KernelContext& c) const {
+    const Channels d(c[ins_[0]].shape(), last_);
+    const auto in = [&](size_t k) { return ins_[k] ? device::operand(c[ins_[k]]) : device::DeviceIn{}; };
+    const auto out = [&](size_t k) { return c.needs(outs_[k]) ? device::operand(c[outs_[k]]) : device::DeviceOut{}; };
+    return {in(0),  in(1),  in(2),  in(3),  in(4),  in(5),  in(6),  in(7),   in(8),      in(9),   in(10),   out(0),
+            out(1), out(2), out(3), out(4), out(5), out(6), out(7), d.outer, d.channels, d.inner, epsilon_, momentum_};
+  }
+
+ private:
+  std::array<In, kIns.size()> ins_;
+  std::array<Out, kOuts.size()> outs_;
+  bool last_;
+  double epsilon_ = 0, momentum_ = 0;
+};
+
+struct HostAddress {
+  template <class E, bool kWrites> static auto get(const device::DevicePtr<kWrites>& p) {
+    return static_cast<typename device::DevicePtr<kWrites>::template Pointer<E>>(p.address);
+  }
+};
 
 // Channels as rows of one lane.
-template <class Body> void each_channel(const KernelContext& c, const ChannelWalk& walk, const Body& body) {
-  const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count()));
-  c.parallel_for(walk.channels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) body(device::OneLane(), k);
-  });
-}
-
-// Inputs and outputs of the three ops; each has some of them.
-struct Arguments {
-  In x, dy, scale, bias, mean, variance, momentum_in, used_in, inverse_in, sums_in, sums_own;
-  Out y, mean_out, variance_out, used, inverse, dscale, dbias, sums;
-  bool last;
-  double epsilon = 0, momentum = 0;
-
-  explicit Arguments(const KernelArgs& op) : x(op.in("X")), last(channels_last(op.op())) {}
-
-  ChannelWalk walk(const KernelContext& c) const {
-    const Channels d(c[x].shape(), last);
-    return {d.outer, d.channels, d.inner};
-  }
-
-  device::NormSumsArgs there(const KernelContext& c) const {
-    const ChannelWalk w = walk(c);
-    const auto in = [&](In slot) { return slot ? device::operand(std::as_const(c[slot])) : device::DeviceIn{}; };
-    const auto out = [&](Out slot) { return c.needs(slot) ? device::operand(c[slot]) : device::DeviceOut{}; };
-    return {in(x),       in(dy),         in(scale),   in(bias),     in(mean),  in(variance),  in(momentum_in),
-            in(used_in), in(inverse_in), in(sums_in), in(sums_own), out(y),    out(mean_out), out(variance_out),
-            out(used),   out(inverse),   out(dscale), out(dbias),   out(sums), w.outer,       w.channels,
-            w.inner,     epsilon,        momentum};
-  }
-
-  template <class T> Kernel queued(const char* kernel) const {
-    return [a = *this, kernel = device::kernel_of<T>(kernel)](KernelContext& c) {
-      DeviceContext::of(c).launch(kernel, a.there(c));
+template <template <class T> class Body> struct OnHost {
+  template <class T> Kernel operator()(TypeTag<T>, const KernelArgs& op) const {
+    return [operands = Operands(op)](KernelContext& c) {
+      const Body<T> body{NormBySums<T>::template of<HostAddress>(operands.of(c))};
+      const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, body.norm.count()));
+      c.parallel_for(body.norm.channels, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) body(device::OneLane(), k);
+      });
     };
   }
 };
 
-// Shared by the op that computes sums and the ops that use them.
-Arguments of_gradient(const KernelArgs& op) {
-  Arguments a(op);
-  a.dy = op.in("Y@GRAD");
-  a.used_in = op.in("SavedMean");
-  a.inverse_in = op.in("SavedVariance");
-  return a;
-}
+struct Queued {
+  const char* kernel;
+  template <class T> Kernel operator()(TypeTag<T>, const KernelArgs& op) const {
+    return [operands = Operands(op), kernel = device::kernel_of<T>(kernel)](KernelContext& c) {
+      DeviceContext::of(c).launch(kernel, operands.of(c));
+    };
+  }
+};
 
-Arguments of_sums(const KernelArgs& op) {
-  Arguments a = of_gradient(op);
-  a.sums = op.out("Sums");
-  return a;
-}
-
-Arguments of_forward(const KernelArgs& op) {
-  Arguments a(op);
-  a.scale = op.in("Scale");
-  a.bias = op.in("Bias");
-  a.mean = op.in("Mean");
-  a.variance = op.in("Variance");
-  a.momentum_in = op.in("MomentumTensor");
-  a.sums_in = op.in("Sums");
-  a.y = op.out("Y");
-  a.mean_out = op.out("MeanOut");
-  a.variance_out = op.out("VarianceOut");
-  a.used = op.out("SavedMean");
-  a.inverse = op.out("SavedVariance");
-  a.epsilon = static_cast<double>(op.attr<float>("epsilon"));
-  a.momentum = static_cast<double>(op.attr<float>("momentum"));
-  return a;
-}
-
-Arguments of_backward(const KernelArgs& op) {
-  Arguments a = of_gradient(op);
-  a.scale = op.in("Scale");
-  a.sums_in = op.in("Sums");
-  a.sums_own = op.in("OwnSums");
-  a.y = op.out("X@GRAD");
-  a.dscale = op.out("Scale@GRAD");
-  a.dbias = op.out("Bias@GRAD");
-  return a;
-}
-
-void check_sums(const InferContext& c, const char* slot, int64_t channels) {
+void check_sums(InferContext& c, const char* slot) {
+  const int64_t channels = batch_norm::infer_channels(c, "X");
   if (channels != kUnknown) check_numel(c, slot, 2 * channels + 1);
-}
-
-int64_t channels_of(const InferContext& c) {
-  const Shape& x = c.in("X").shape;
-  return channels_last(c.op()) || x.rank() == 2 ? x[x.rank() - 1] : x[1];
 }
 
 AB_OP(batch_norm_sums)
@@ -121,65 +97,31 @@ AB_OP(batch_norm_sums)
     .effects(kEngineOnly)
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      const int64_t channels = channels_of(c);
+      const int64_t channels = batch_norm::infer_channels(c, "X");
       c.set_out("Sums", Shape{channels == kUnknown ? kUnknown : 2 * channels + 1}, DType::kFloat64);
     })
     .no_grad("inserted after the gradients")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [a = of_sums(op)](KernelContext& c) {
-        const ChannelWalk walk = a.walk(c);
-        each_channel(c, walk,
-                     ChannelSumsOf<T>{given<T>(c, a.x), given<T>(c, a.dy), given<T>(c, a.used_in),
-                                      given<T>(c, a.inverse_in), asked<double>(c, a.sums), walk});
-      };
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return of_sums(op).queued<typename decltype(tag)::type>("batch_norm_sums");
-    });
+    .cpu<float, double>(OnHost<AddUp>())
+    .device<float, double, float16, bfloat16>(Queued{"batch_norm_sums"});
 
 AB_OP(batch_norm_by_sums)
     .doc("batch_norm by the sums of a batch that contains X.")
-    .in("X", "like X of batch_norm")
-    .in("Scale", "[C]")
-    .in("Bias", "[C]")
-    .in("Mean", "[C]: moving mean")
-    .in("Variance", "[C]: moving variance")
-    .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
+    .with(batch_norm::declare_moving)
     .in("Sums", "[2 C + 1] float64: batch_norm_sums over all replicas")
-    .out("Y", "like X")
-    .out("MeanOut", "Mean, updated in place")
-    .out("VarianceOut", "Variance, updated in place")
     .out("SavedMean", "[C]")
     .out("SavedVariance", "[C]: inverse deviations")
-    .attr<float>("momentum", 0.9f, "weight of the old moving statistics")
-    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite")
-    .with(layout_attr)
     .effects(kEngineOnly)
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      check_sums(c, "Sums", channels_of(c));
+      check_sums(c, "Sums");
       c.same_as("Y", "X");
       for (const char* slot : {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"}) {
         c.set_out(slot, c.in("Scale").shape, c.in("Scale").dtype);
       }
     })
     .no_grad("inserted after the gradients")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [a = of_forward(op)](KernelContext& c) {
-        const ChannelWalk walk = a.walk(c);
-        const SumsOfParts sums{given<double>(c, a.sums_in), walk.channels};
-        each_channel(c, walk,
-                     NormaliseBySums<T>{given<T>(c, a.x), given<T>(c, a.scale), given<T>(c, a.bias),
-                                        given<T>(c, a.mean), given<T>(c, a.variance), given<float>(c, a.momentum_in),
-                                        sums, asked<T>(c, a.y), asked<T>(c, a.mean_out), asked<T>(c, a.variance_out),
-                                        asked<T>(c, a.used), asked<T>(c, a.inverse), walk, a.momentum, a.epsilon});
-      };
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return of_forward(op).queued<typename decltype(tag)::type>("batch_norm_by_sums");
-    });
+    .cpu<float, double>(OnHost<Normalise>())
+    .device<float, double, float16, bfloat16>(Queued{"batch_norm_by_sums"});
 
 AB_OP(batch_norm_grad_by_sums)
     .doc(
@@ -199,27 +141,14 @@ AB_OP(batch_norm_grad_by_sums)
     .effects(kEngineOnly)
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      for (const char* slot : {"Sums", "OwnSums"}) check_sums(c, slot, channels_of(c));
+      for (const char* slot : {"Sums", "OwnSums"}) check_sums(c, slot);
       c.same_as("X@GRAD", "X");
       c.same_as("Scale@GRAD", "Scale");
       c.same_as("Bias@GRAD", "Scale");
     })
     .no_grad("inserted after the gradients")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [a = of_backward(op)](KernelContext& c) {
-        const ChannelWalk walk = a.walk(c);
-        const SumsOfParts sums{given<double>(c, a.sums_in), walk.channels};
-        const SumsOfParts own{given<double>(c, a.sums_own), walk.channels};
-        each_channel(c, walk,
-                     GradientBySums<T>{given<T>(c, a.x), given<T>(c, a.dy), given<T>(c, a.scale),
-                                       given<T>(c, a.used_in), given<T>(c, a.inverse_in), sums, own, asked<T>(c, a.y),
-                                       asked<T>(c, a.dscale), asked<T>(c, a.dbias), walk});
-      };
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return of_backward(op).queued<typename decltype(tag)::type>("batch_norm_grad_by_sums");
-    });
+    .cpu<float, double>(OnHost<Differentiate>())
+    .device<float, double, float16, bfloat16>(Queued{"batch_norm_grad_by_sums"});
 
 }  // namespace
 }  // namespace anabranch::nn::batch_norm_sums_op

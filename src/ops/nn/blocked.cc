@@ -39,11 +39,11 @@ template <int64_t B, int kSums, class Fn> HWY_INLINE void reduce(int64_t n, floa
   }
 }
 
-template <int64_t B> void SumOf(const float* x, int64_t n, float* sums) {
+template <int64_t B> void sum(const float* x, int64_t n, float* sums) {
   reduce<B, 1>(n, {sums}, [x](auto d, int64_t at, int64_t, auto&& add) HWY_ATTR { add(0, hn::LoadU(d, x + at)); });
 }
 
-template <int64_t B> void SumSquaresOf(const float* x, const float* center, int64_t n, float* sums) {
+template <int64_t B> void sum_squares(const float* x, const float* center, int64_t n, float* sums) {
   reduce<B, 1>(n, {sums}, [=](auto d, int64_t at, int64_t l, auto&& add) HWY_ATTR {
     const auto v = hn::Sub(hn::LoadU(d, x + at), hn::LoadU(d, center + l));
     add(0, hn::Mul(v, v));
@@ -51,7 +51,7 @@ template <int64_t B> void SumSquaresOf(const float* x, const float* center, int6
 }
 
 template <int64_t B>
-void SumProductsOf(const float* g, const float* x, const float* center, int64_t n, float* sum_g, float* sum_gx) {
+void sum_products(const float* g, const float* x, const float* center, int64_t n, float* sum_g, float* sum_gx) {
   reduce<B, 2>(n, {sum_g, sum_gx}, [=](auto d, int64_t at, int64_t l, auto&& add) HWY_ATTR {
     const auto v = hn::LoadU(d, g + at);
     add(0, v);
@@ -59,7 +59,7 @@ void SumProductsOf(const float* g, const float* x, const float* center, int64_t 
   });
 }
 
-template <int64_t B> void AffineOf(const float* x, const float* factor, const float* offset, int64_t n, float* out) {
+template <int64_t B> void affine(const float* x, const float* factor, const float* offset, int64_t n, float* out) {
   const hn::CappedTag<float, B> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t l = 0; l < B; l += lanes) {
@@ -71,7 +71,7 @@ template <int64_t B> void AffineOf(const float* x, const float* factor, const fl
 }
 
 template <int64_t B>
-void CombineOf(const float* g, const float* x, const float* a, const float* b, const float* c, int64_t n, float* out) {
+void combine(const float* g, const float* x, const float* a, const float* b, const float* c, int64_t n, float* out) {
   const hn::CappedTag<float, B> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t l = 0; l < B; l += lanes) {
@@ -83,22 +83,8 @@ void CombineOf(const float* g, const float* x, const float* a, const float* b, c
   }
 }
 
-#define AB_BOTH_BLOCKS(Name, call) channel_block() == 16 ? Name##Of<16> call : Name##Of<8> call
-
-void Sum(const float* x, int64_t n, float* sums) { AB_BOTH_BLOCKS(Sum, (x, n, sums)); }
-void SumSquares(const float* x, const float* center, int64_t n, float* sums) {
-  AB_BOTH_BLOCKS(SumSquares, (x, center, n, sums));
-}
-void SumProducts(const float* g, const float* x, const float* center, int64_t n, float* sum_g, float* sum_gx) {
-  AB_BOTH_BLOCKS(SumProducts, (g, x, center, n, sum_g, sum_gx));
-}
-void Affine(const float* x, const float* factor, const float* offset, int64_t n, float* out) {
-  AB_BOTH_BLOCKS(Affine, (x, factor, offset, n, out));
-}
-void Combine(const float* g, const float* x, const float* a, const float* b, const float* c, int64_t n, float* out) {
-  AB_BOTH_BLOCKS(Combine, (g, x, a, b, c, n, out));
-}
-#undef AB_BOTH_BLOCKS
+template <int64_t B> constexpr Loops kLoops = {sum<B>, sum_squares<B>, sum_products<B>, affine<B>, combine<B>};
+const Loops* OfThisWidth() { return channel_block() == 16 ? &kLoops<16> : &kLoops<8>; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace anabranch::nn::blocked
@@ -121,27 +107,9 @@ int64_t channel_block() {
 }
 
 namespace blocked {
-
-HWY_EXPORT(Sum);
-HWY_EXPORT(SumSquares);
-HWY_EXPORT(SumProducts);
-HWY_EXPORT(Affine);
-HWY_EXPORT(Combine);
-
-void sum(const float* x, int64_t n, float* sums) { HWY_DYNAMIC_DISPATCH(Sum)(x, n, sums); }
-void sum_squares(const float* x, const float* center, int64_t n, float* sums) {
-  HWY_DYNAMIC_DISPATCH(SumSquares)(x, center, n, sums);
-}
-void sum_products(const float* g, const float* x, const float* center, int64_t n, float* sum_g, float* sum_gx) {
-  HWY_DYNAMIC_DISPATCH(SumProducts)(g, x, center, n, sum_g, sum_gx);
-}
-void affine(const float* x, const float* factor, const float* offset, int64_t n, float* out) {
-  HWY_DYNAMIC_DISPATCH(Affine)(x, factor, offset, n, out);
-}
-void combine(const float* g, const float* x, const float* a, const float* b, const float* c, int64_t n, float* out) {
-  HWY_DYNAMIC_DISPATCH(Combine)(g, x, a, b, c, n, out);
-}
-
+HWY_EXPORT(OfThisWidth);
+const Loops& loops() { return *HWY_DYNAMIC_DISPATCH(OfThisWidth)(); }
 }  // namespace blocked
+
 }  // namespace anabranch::nn
 #endif

@@ -20,13 +20,18 @@ int64_t channel_block();
 // Vectorized loops over `n` pixels of B channels each. Every channel is summed pixel after pixel in four partial sums,
 // for every vector width.
 namespace blocked {
-void sum(const float* x, int64_t n, float* sums);
-void sum_squares(const float* x, const float* center, int64_t n, float* sums);  // of x - center
-// sums of g, and of g (x - center)
-void sum_products(const float* g, const float* x, const float* center, int64_t n, float* sum_g, float* sum_gx);
-void affine(const float* x, const float* factor, const float* offset, int64_t n, float* out);  // x factor + offset
-// g a + x b + c
-void combine(const float* g, const float* x, const float* a, const float* b, const float* c, int64_t n, float* out);
+struct Loops {
+  void (*sum)(const float* x, int64_t n, float* sums);
+  void (*sum_squares)(const float* x, const float* center, int64_t n, float* sums);  // of x - center
+  // sums of g, and of g (x - center)
+  void (*sum_products)(const float* g, const float* x, const float* center, int64_t n, float* sum_g, float* sum_gx);
+  // x factor + offset
+  void (*affine)(const float* x, const float* factor, const float* offset, int64_t n, float* out);
+  // g a + x b + c
+  void (*combine)(const float* g, const float* x, const float* a, const float* b, const float* c, int64_t n,
+                  float* out);
+};
+const Loops& loops();  // those of this machine
 }  // namespace blocked
 
 }  // namespace anabranch::nn

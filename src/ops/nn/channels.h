@@ -41,11 +41,11 @@ inline DType dtype_of_statistics(const InferContext& c) {
   return dtype_size(dtype) > 2 ? dtype : DType::kFloat32;
 }
 
-inline void check_statistics(const InferContext& c, const char* slot, int64_t count) {
-  const DType dtype = c.in("X").dtype;
-  if (!c.has_in(slot) || dtype_size(dtype) > 2) return check_vector(c, slot, count);
+inline void check_statistics(const InferContext& c, const char* slot, int64_t count, const char* like = "X") {
+  const DType dtype = c.in(like).dtype;
+  if (!c.has_in(slot) || dtype_size(dtype) > 2) return check_vector(c, slot, count, like);
   check_vector(c, slot, count, slot);
-  AB_CHECK(c.in(slot).dtype == DType::kFloat32, InvalidArgument, "{} must be float32 for X of {}, got {}", slot,
+  AB_CHECK(c.in(slot).dtype == DType::kFloat32, InvalidArgument, "{} must be float32 for {} of {}, got {}", slot, like,
            dtype_name(dtype), dtype_name(c.in(slot).dtype));
 }
 
