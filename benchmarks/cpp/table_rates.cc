@@ -24,7 +24,7 @@ namespace {
 
 using namespace anabranch;
 using sparse::GrowableTable;
-using sparse::RecordRule;
+using sparse::RowRule;
 
 constexpr int64_t kWidth = 16, kBatch = 16384, kBatches = 128, kAhead = 16;
 constexpr int64_t kMostArrayBytes = int64_t{2} << 30;  // a larger one is not slower
@@ -39,7 +39,7 @@ uint64_t scramble(uint64_t x) {
 }
 
 struct Settings {
-  RecordRule rule;
+  RowRule rule;
   int64_t rows;
   bool zipf;
   int threads, rounds;
@@ -99,7 +99,7 @@ void look_up(GrowableTable& table, Load* load) {
   }
 }
 
-void update(GrowableTable& table, RecordRule rule, Load* load) {
+void update(GrowableTable& table, RowRule rule, Load* load) {
   sparse::RecordUpdate how;
   how.rule = rule;
   how.rate = 1e-3f;
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} sgd|adagrad|adam ROWS uniform|zipf THREADS ROUNDS\n", argv[0]);
     return 2;
   }
-  const Settings s{static_cast<RecordRule>(rule - rules.begin()), std::stoll(args[1]), args[2] == "zipf",
+  const Settings s{static_cast<RowRule>(rule - rules.begin()), std::stoll(args[1]), args[2] == "zipf",
                    std::stoi(args[3]), std::stoi(args[4])};
   if (s.rows < 1 || s.threads < 1 || s.threads > 64 || s.rounds < 1) {
     fmt::print(stderr, "{}: a number is out of range\n", argv[0]);

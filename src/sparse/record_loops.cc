@@ -1,12 +1,16 @@
 #include "sparse/record_loops.h"
 
 #include <cstddef>
+#include <utility>
+
+#include "base/error.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sparse/record_loops.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h stands first: it includes this file once for every instruction set
 #include "hwy/highway.h"
+#include "sparse/rule_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::sparse {
@@ -30,7 +34,7 @@ HWY_INLINE void prefetch(const RecordUpdate& u, int64_t i, int64_t floats) {
   for (int64_t j = 0; j < u.width; j += kLineFloats) __builtin_prefetch(u.grads + g.first * u.width + j);
 }
 
-// step(d, gradient, row, moments...) for whole vectors of d from element j on; returns where they end.
+// step(d, gradient, row) for whole vectors of d from element j on; returns where they end.
 template <class D, class Step>
 HWY_INLINE int64_t whole_vectors(D d, const RecordUpdate& u, int64_t i, int64_t j, Step&& step) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -50,33 +54,25 @@ template <class Step> HWY_INLINE void each_record(const RecordUpdate& u, Step&& 
   }
 }
 
-template <class D> HWY_INLINE void move(D d, float* at, hn::Vec<D> by) {
-  hn::StoreU(hn::Sub(hn::LoadU(d, at), by), d, at);
+// The moments follow the row.
+template <class R, size_t... S>
+HWY_INLINE void update_by(const RecordUpdate& u, const R& rule, std::index_sequence<S...>) {
+  [[maybe_unused]] const auto width = static_cast<size_t>(u.width);
+  each_record(u, [=](auto d, auto g, float* row) HWY_ATTR {
+    using V = rules::HWY_NAMESPACE::Wide<decltype(d)>;
+    V p = hn::LoadU(d, row);
+    [&](auto... state) HWY_ATTR {
+      rules::HWY_NAMESPACE::step(rule, V(g), p, state...);
+      (hn::StoreU(state.v, d, row + (S + 1) * width), ...);
+    }(V(hn::LoadU(d, row + (S + 1) * width))...);
+    hn::StoreU(p.v, d, row);
+  });
 }
 
 void Update(const RecordUpdate& u) {
-  const float rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
-  const int64_t width = u.width;
-  if (u.rule == RecordRule::kSgd) {
-    each_record(u, [=](auto d, auto g, float* w) HWY_ATTR { move(d, w, hn::Mul(hn::Set(d, rate), g)); });
-  } else if (u.rule == RecordRule::kAdagrad) {
-    each_record(u, [=](auto d, auto g, float* w) HWY_ATTR {
-      const auto moment = hn::Add(hn::LoadU(d, w + width), hn::Mul(g, g));
-      hn::StoreU(moment, d, w + width);
-      move(d, w, hn::Div(hn::Mul(hn::Set(d, rate), g), hn::Add(hn::Sqrt(moment), hn::Set(d, epsilon))));
-    });
-  } else {
-    each_record(u, [=](auto d, auto g, float* w) HWY_ATTR {
-      const auto average = [&](float* at, float keep, auto value, float add) HWY_ATTR {
-        const auto now = hn::Add(hn::Mul(hn::Set(d, keep), hn::LoadU(d, at)), hn::Mul(hn::Set(d, add), value));
-        hn::StoreU(now, d, at);
-        return now;
-      };
-      const auto first = average(w + width, keep1, g, add1),
-                 second = average(w + 2 * width, keep2, hn::Mul(g, g), add2);
-      move(d, w, hn::Mul(hn::Set(d, rate), hn::Div(first, hn::Add(hn::Sqrt(second), hn::Set(d, epsilon)))));
-    });
-  }
+  u.with_rule([&](const auto& rule) HWY_ATTR {
+    update_by(u, rule, std::make_index_sequence<std::remove_cvref_t<decltype(rule)>::kStates>());
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -87,5 +83,12 @@ HWY_AFTER_NAMESPACE();
 namespace anabranch::sparse {
 HWY_EXPORT(Update);
 void update_records(const RecordUpdate& u) { HWY_DYNAMIC_DISPATCH(Update)(u); }
+
+RowRule row_rule(const std::string& name) {
+  if (name == "sgd") return RowRule::kSgd;
+  if (name == "adagrad") return RowRule::kAdagrad;
+  AB_CHECK(name == "adam", InvalidArgument, "rule must be sgd, adagrad or adam, got \"{}\"", name);
+  return RowRule::kAdam;
+}
 }  // namespace anabranch::sparse
 #endif  // HWY_ONCE

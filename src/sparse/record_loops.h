@@ -1,10 +1,14 @@
 // Updates of the records [row | moments] of growable tables with the widest vectors of the machine. Single-threaded.
 #pragma once
 #include <cstdint>
+#include <string>
+
+#include "sparse/update_rules.h"
 
 namespace anabranch::sparse {
 
-enum class RecordRule : int32_t { kSgd = 0, kAdagrad = 1, kAdam = 2 };  // the values: moments per record
+using rules::RowRule;
+RowRule row_rule(const std::string& name);  // InvalidArgument unless it is sgd, adagrad or adam
 
 // A record and its gradients in a batch.
 struct RecordGroup {
@@ -14,16 +18,14 @@ struct RecordGroup {
   int32_t first, last;  // positions of its gradients
 };
 
-struct RecordUpdate {
-  RecordRule rule = RecordRule::kSgd;
-  float rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
+struct RecordUpdate : rules::RowStep<float> {
   const RecordGroup* groups = nullptr;  // `count`
   const int32_t* next = nullptr;        // for each gradient the position of the next one of its record, -1: none
   const float* grads = nullptr;         // position p at grads + p * width
   int64_t count = 0, width = 0;
   bool makes_rows = false;  // for keys without a row; others count as seen now
 };
-// The formulae of the ops sgd, adagrad and adam; the gradients of a record are summed in order.
+// The gradients of a record are summed in order.
 void update_records(const RecordUpdate& u);
 
 }  // namespace anabranch::sparse

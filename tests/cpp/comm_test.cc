@@ -65,7 +65,7 @@ template <class T> std::vector<T> numbers(int rank, int64_t n) {
   return out;
 }
 
-What about(Verb verb, DType dtype, const Shape& shape, const char* name = "x") {
+What about(CollectiveKind verb, DType dtype, const Shape& shape, const char* name = "x") {
   What what(verb, dtype, name);
   what.add(shape);
   return what;
@@ -88,7 +88,7 @@ template <class T> void check_all_reduce(int size, int64_t n, Combine how) {
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
     Collective c;
     const Chunk chunk{data[r].data(), n};
-    c.all_reduce(peers, about(Verb::kAllReduce, dtype_of<T>, Shape{n}), how, {&chunk, 1});
+    c.all_reduce(peers, about(CollectiveKind::kAllReduce, dtype_of<T>, Shape{n}), how, {&chunk, 1});
   }));
   for (int r = 0; r < size; ++r) EXPECT_TRUE(same_bits(data[r], expected)) << r;
 }
@@ -127,7 +127,7 @@ TEST_P(Comm, SeveralTensorsShareAMeeting) {
   for (int r = 0; r < 3; ++r) a[r] = {float(r), 1}, b[r] = {10, 20, float(r * r)};
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
     Collective c;
-    What what(Verb::kAllReduce, DType::kFloat32, "a");
+    What what(CollectiveKind::kAllReduce, DType::kFloat32, "a");
     what.add(Shape{2});
     what.add(Shape{3});
     for (int meeting = 0; meeting < 2; ++meeting) {  // the second time in the same memory
@@ -157,7 +157,7 @@ TEST_P(Comm, ManyTensorsShareAMeeting) {
       }
     }
     expect_fine(on_all(groups, [&](int r, Peers& peers) {
-      What what(Verb::kAllReduce, DType::kFloat32, "a");
+      What what(CollectiveKind::kAllReduce, DType::kFloat32, "a");
       std::vector<Chunk> chunks;
       for (auto& one : data[r]) {
         what.add(Shape{static_cast<int64_t>(one.size())});
@@ -178,18 +178,19 @@ TEST_P(Comm, CopiesAndParts) {
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
     Collective c;
     copied[r] = {r, r};
-    c.broadcast(peers, about(Verb::kBroadcast, DType::kInt64, Shape{2}), 2, {copied[r].data(), 2});
+    c.broadcast(peers, about(CollectiveKind::kBroadcast, DType::kInt64, Shape{2}), 2, {copied[r].data(), 2});
     summed[r] = {r + 1};
-    c.reduce(peers, about(Verb::kReduce, DType::kInt64, Shape{1}), Combine::kSum, 1, {summed[r].data(), 1});
+    c.reduce(peers, about(CollectiveKind::kReduce, DType::kInt64, Shape{1}), Combine::kSum, 1, {summed[r].data(), 1});
     std::vector<int64_t> mine = {r, 10 * r};
     all[r].resize(6);
-    c.all_gather(peers, about(Verb::kAllGather, DType::kInt64, Shape{2}), {mine.data(), 2}, {all[r].data(), 6});
+    c.all_gather(peers, about(CollectiveKind::kAllGather, DType::kInt64, Shape{2}), {mine.data(), 2},
+                 {all[r].data(), 6});
     std::vector<int64_t> whole = {1, 2, 3};
     part[r].resize(1);
-    c.reduce_scatter(peers, about(Verb::kReduceScatter, DType::kInt64, Shape{3}), Combine::kSum, {whole.data(), 3},
-                     {part[r].data(), 1});
+    c.reduce_scatter(peers, about(CollectiveKind::kReduceScatter, DType::kInt64, Shape{3}), Combine::kSum,
+                     {whole.data(), 3}, {part[r].data(), 1});
     const int64_t count = r;
-    c.agree(peers, What(Verb::kAllGatherRows, DType::kInt64, "ids"), &count, sizeof(count));
+    c.agree(peers, What(CollectiveKind::kAllGatherRows, DType::kInt64, "ids"), &count, sizeof(count));
     std::vector<size_t> bytes(kSize);
     for (int k = 0; k < kSize; ++k) bytes[k] = *static_cast<const int64_t*>(c.note(k)) * sizeof(int64_t);
     rows[r].resize(3);
@@ -226,7 +227,7 @@ TEST_P(Comm, DisagreementsAreReportedAndTheGroupStillWorks) {
     std::vector<float> data(r == 1 ? 6 : 5);
     Collective c;
     const Chunk chunk{data.data(), static_cast<int64_t>(data.size())};
-    c.all_reduce(peers, about(Verb::kAllReduce, DType::kFloat32, Shape{chunk.elems}, "w@GRAD"), Combine::kSum,
+    c.all_reduce(peers, about(CollectiveKind::kAllReduce, DType::kFloat32, Shape{chunk.elems}, "w@GRAD"), Combine::kSum,
                  {&chunk, 1});
   });
   for (const auto& e : errors) {
@@ -236,18 +237,19 @@ TEST_P(Comm, DisagreementsAreReportedAndTheGroupStillWorks) {
   const auto dtypes = on_all(groups, [&](int r, Peers& peers) {
     double data = 1;
     Collective c;
-    c.broadcast(peers, about(Verb::kBroadcast, r ? DType::kFloat64 : DType::kInt64, Shape{1}), 0, {&data, 1});
+    c.broadcast(peers, about(CollectiveKind::kBroadcast, r ? DType::kFloat64 : DType::kInt64, Shape{1}), 0, {&data, 1});
   });
   for (const auto& e : dtypes) EXPECT_NE(e.find("disagree"), std::string::npos) << e;
   expect_fine(on_all(groups, [](int, Peers& peers) { Collective().barrier(peers); }));
 }
 
 TEST(Groups, SameNumbersInOtherShapesDisagree) {
-  EXPECT_FALSE(about(Verb::kAllReduce, DType::kFloat32, Shape{2, 3})
-                   .agrees_with(about(Verb::kAllReduce, DType::kFloat32, Shape{3, 2})));
-  EXPECT_TRUE(about(Verb::kAllReduce, DType::kFloat32, Shape{2, 3}, "a")
-                  .agrees_with(about(Verb::kAllReduce, DType::kFloat32, Shape{2, 3}, "b")));
-  const std::string text = about(Verb::kAllReduce, DType::kFloat32, Shape{2, 3}, std::string(300, 'n').c_str()).str();
+  EXPECT_FALSE(about(CollectiveKind::kAllReduce, DType::kFloat32, Shape{2, 3})
+                   .agrees_with(about(CollectiveKind::kAllReduce, DType::kFloat32, Shape{3, 2})));
+  EXPECT_TRUE(about(CollectiveKind::kAllReduce, DType::kFloat32, Shape{2, 3}, "a")
+                  .agrees_with(about(CollectiveKind::kAllReduce, DType::kFloat32, Shape{2, 3}, "b")));
+  const std::string text =
+      about(CollectiveKind::kAllReduce, DType::kFloat32, Shape{2, 3}, std::string(300, 'n').c_str()).str();
   EXPECT_NE(text.find("n [2, 3]"), std::string::npos) << text;
 }
 

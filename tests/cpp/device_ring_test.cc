@@ -74,7 +74,7 @@ struct Node {
 
   ab_queue* queue() const { return Devices::get().queue(rank, device::QueueKind::kCompute); }
   What about(int64_t elems = kCount, const char* name = "w") const {
-    What what(Verb::kAllReduce, DType::kFloat32, name);
+    What what(CollectiveKind::kAllReduce, DType::kFloat32, name);
     what.add(Shape{elems});
     return what;
   }

@@ -73,12 +73,12 @@ void reference(RecordUpdate u, std::vector<float>* w, const std::vector<float>& 
   for (size_t j = 0; j < n; ++j) {
     float &x = (*w)[j], &m = (*w)[n + j], &v = (*w)[2 * n + j];
     switch (u.rule) {
-      case RecordRule::kSgd: x -= u.rate * g[j]; break;
-      case RecordRule::kAdagrad:
+      case RowRule::kSgd: x -= u.rate * g[j]; break;
+      case RowRule::kAdagrad:
         m += g[j] * g[j];
         x -= u.rate * g[j] / (std::sqrt(m) + u.epsilon);
         break;
-      case RecordRule::kAdam:
+      case RowRule::kAdam:
         m = u.beta1 * m + (1 - u.beta1) * g[j];
         v = u.beta2 * v + (1 - u.beta2) * (g[j] * g[j]);
         x -= u.rate * (m / (std::sqrt(v) + u.epsilon));
@@ -87,7 +87,7 @@ void reference(RecordUpdate u, std::vector<float>* w, const std::vector<float>& 
 }
 
 TEST(GrowableTable, UpdatesFollowTheRulesAndAddUpRepeatedKeys) {
-  for (const RecordRule rule : {RecordRule::kSgd, RecordRule::kAdagrad, RecordRule::kAdam}) {
+  for (const RowRule rule : {RowRule::kSgd, RowRule::kAdagrad, RowRule::kAdam}) {
     for (const int64_t width : {1, 5, 16, 67}) {
       TableOptions o = options(width, static_cast<int32_t>(rule));
       o.moment_start = 0.5f;
@@ -122,8 +122,8 @@ TEST(GrowableTable, UpdatesFollowTheRulesAndAddUpRepeatedKeys) {
 
 TEST(GrowableTable, TakesOnlyTheRuleThatItsMomentsAreFor) {
   GrowableTable table("emb", options(4, 1));
-  EXPECT_THROW(update(table, {1}, std::vector<float>(4), RecordRule::kAdam), Error);
-  EXPECT_THROW(update(table, {1}, std::vector<float>(4), RecordRule::kSgd), Error);
+  EXPECT_THROW(update(table, {1}, std::vector<float>(4), RowRule::kAdam), Error);
+  EXPECT_THROW(update(table, {1}, std::vector<float>(4), RowRule::kSgd), Error);
 }
 
 TEST(GrowableTable, HoldsWhatAMapHoldsWhileItGrows) {
@@ -155,7 +155,7 @@ TEST(GrowableTable, RowsThatAreNotSeenExpire) {
   const auto age = [&](int64_t steps) {
     for (int64_t i = 0; i < steps; ++i) {
       pull(table, kept);
-      update(table, kept, std::vector<float>(kept.size() * 2), RecordRule::kSgd);
+      update(table, kept, std::vector<float>(kept.size() * 2), RowRule::kSgd);
     }
   };
   age(9);
@@ -179,7 +179,7 @@ TEST(GrowableTable, AKeyIsAdmittedWhenItIsSeenForTheNthTime) {
   }
   EXPECT_EQ(table.stats().waiting, 6);
   EXPECT_EQ(pull(table, {40}), std::vector<float>(1, 0.0f));
-  update(table, {40}, {1.0f}, RecordRule::kSgd);  // nothing to update
+  update(table, {40}, {1.0f}, RowRule::kSgd);  // nothing to update
   EXPECT_EQ(table.stats().rows, 3);
 }
 
@@ -222,7 +222,7 @@ TEST(GrowableTableLimit, EndlessNewKeysStayBelowItAndOldOnesGo) {
       Keys keys = loved;
       for (int i = 0; i < 200; ++i) keys.push_back(fresh++);
       pull(table, keys);
-      update(table, keys, std::vector<float>(keys.size() * 16), RecordRule::kAdam);
+      update(table, keys, std::vector<float>(keys.size() * 16), RowRule::kAdam);
       ASSERT_LE(table.stats().bytes, limit);
     }
     const TableStats s = table.stats();
@@ -268,7 +268,7 @@ void train(GrowableTable& table, uint64_t from, uint64_t steps) {
   for (uint64_t s = from; s < from + steps; ++s) {
     const Keys keys = test::random_keys(500, s, 3000);
     pull(table, keys);
-    update(table, keys, test::random_floats(keys.size() * 6, s), RecordRule::kAdam);
+    update(table, keys, test::random_floats(keys.size() * 6, s), RowRule::kAdam);
   }
 }
 
@@ -362,7 +362,7 @@ TEST(GrowableTableFile, AgesContinueWhereTheClockStartsAgain) {
   const auto loaded = GrowableTable::open("o", path);
   const int64_t rows = loaded->stats().rows;
   ASSERT_GT(rows, 0);
-  for (int i = 0; i < 400; ++i) update(*loaded, {}, {}, RecordRule::kSgd);
+  for (int i = 0; i < 400; ++i) update(*loaded, {}, {}, RowRule::kSgd);
   EXPECT_EQ(loaded->stats().rows, rows);
   EXPECT_EQ(loaded->stats().expired, 0);
 }

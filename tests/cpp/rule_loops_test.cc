@@ -43,27 +43,34 @@ void expect_same_anywhere(const Update& update, const Update& plain) {
 }
 
 TEST(RuleLoops, Sgd) {
-  expect_same_anywhere([](auto& a, auto* g, int64_t n) { loops::sgd(a[0], g, 0.3f, n); },
-                       [](auto& a, auto* g, int64_t) { *a[0] -= 0.3f * *g; });
+  expect_same_anywhere(
+      [](auto& a, auto* g, int64_t n) { loops::update(rules::Sgd<float>{0.3f}, a[0], a.data() + 1, g, n); },
+      [](auto& a, auto* g, int64_t) { *a[0] -= 0.3f * *g; });
 }
 
 TEST(RuleLoops, Momentum) {
-  for (bool nesterov : {false, true}) {
-    expect_same_anywhere(
-        [=](auto& a, auto* g, int64_t n) {
-          loops::momentum({0.9f, nesterov}, a[0], a[1], g, 0.3f, n);
-        },
-        [=](auto& a, auto* g, int64_t) {
-          *a[1] = *a[1] * 0.9f + *g;
-          *a[0] -= nesterov ? (*g + *a[1] * 0.9f) * 0.3f : 0.3f * *a[1];
-        });
-  }
+  expect_same_anywhere(
+      [](auto& a, auto* g, int64_t n) {
+        loops::update(rules::Momentum<float>{0.9f, 0.3f}, a[0], a.data() + 1, g, n);
+      },
+      [](auto& a, auto* g, int64_t) {
+        *a[1] = *a[1] * 0.9f + *g;
+        *a[0] -= 0.3f * *a[1];
+      });
+  expect_same_anywhere(
+      [](auto& a, auto* g, int64_t n) {
+        loops::update(rules::Nesterov<float>{0.9f, 0.3f}, a[0], a.data() + 1, g, n);
+      },
+      [](auto& a, auto* g, int64_t) {
+        *a[1] = *a[1] * 0.9f + *g;
+        *a[0] -= (*g + *a[1] * 0.9f) * 0.3f;
+      });
 }
 
 TEST(RuleLoops, Adam) {
   expect_same_anywhere(
       [](auto& a, auto* g, int64_t n) {
-        loops::adam({0.9f, 0.99f, 1e-8f}, a[0], a[1], a[2], g, 0.3f, n);
+        loops::update(rules::Adam<float>{0.9f, 0.99f, 1e-8f, 0.3f}, a[0], a.data() + 1, g, n);
       },
       [](auto& a, auto* g, int64_t) {
         *a[1] = 0.9f * *a[1] + (1 - 0.9f) * *g;
@@ -75,7 +82,7 @@ TEST(RuleLoops, Adam) {
 TEST(RuleLoops, Adamax) {
   expect_same_anywhere(
       [](auto& a, auto* g, int64_t n) {
-        loops::adamax({0.9f, 0.99f, 1e-8f}, a[0], a[1], a[2], g, 0.3f, n);
+        loops::update(rules::Adamax<float>{0.9f, 0.99f, 1e-8f, 0.3f}, a[0], a.data() + 1, g, n);
       },
       [](auto& a, auto* g, int64_t) {
         *a[1] = 0.9f * *a[1] + (1 - 0.9f) * *g;
@@ -87,7 +94,7 @@ TEST(RuleLoops, Adamax) {
 TEST(RuleLoops, Adagrad) {
   expect_same_anywhere(
       [](auto& a, auto* g, int64_t n) {
-        loops::adagrad({0.9f, 0.2f, 1e-6f}, a[0], a[1], g, 0.3f, n);
+        loops::update(rules::Adagrad<float>{0.9f, 0.2f, 1e-6f, 0.3f}, a[0], a.data() + 1, g, n);
       },
       [](auto& a, auto* g, int64_t) {
         *a[1] = 0.9f * *a[1] + 0.2f * *g * *g;
@@ -98,7 +105,7 @@ TEST(RuleLoops, Adagrad) {
 TEST(RuleLoops, Adadelta) {
   expect_same_anywhere(
       [](auto& a, auto* g, int64_t n) {
-        loops::adadelta({0.9f, 1e-6f}, a[0], a[1], a[2], g, n);
+        loops::update(rules::Adadelta<float>{0.9f, 1e-6f}, a[0], a.data() + 1, g, n);
       },
       [](auto& a, auto* g, int64_t) {
         *a[1] = 0.9f * *a[1] + (1 - 0.9f) * (*g * *g);
@@ -113,7 +120,10 @@ TEST(RuleLoops, RmsProp) {
   for (bool centered : {false, true}) {
     expect_same_anywhere(
         [=](auto& a, auto* g, int64_t n) {
-          loops::rmsprop({0.9f, 0.5f, 2.0f}, a[0], a[1], a[2], centered ? a[3] : nullptr, g, 0.3f, n);
+          if (centered)
+            loops::update(rules::CenteredRmsProp<float>{0.9f, 0.5f, 2.0f, 0.3f}, a[0], a.data() + 1, g, n);
+          else
+            loops::update(rules::RmsProp<float>{0.9f, 0.5f, 2.0f, 0.3f}, a[0], a.data() + 1, g, n);
         },
         [=](auto& a, auto* g, int64_t) {
           *a[1] = 0.9f * *a[1] + (1 - 0.9f) * (*g * *g);
@@ -131,7 +141,7 @@ TEST(RuleLoops, RmsProp) {
 TEST(RuleLoops, Ftrl) {
   expect_same_anywhere(
       [](auto& a, auto* g, int64_t n) {
-        loops::ftrl({0.4f, 0.1f}, a[0], a[1], a[2], g, 0.3f, n);
+        loops::update(rules::Ftrl<float>{0.4f, 0.1f, -0.5f, 0.3f}, a[0], a.data() + 1, g, n);
       },
       [](auto& a, auto* g, int64_t) {
         const float sum = *a[1] + *g * *g, root = std::sqrt(sum);

@@ -16,7 +16,7 @@ using test::options;
 using test::pull;
 using test::update;
 
-constexpr RecordRule kRules[] = {RecordRule::kSgd, RecordRule::kAdagrad, RecordRule::kAdam};
+constexpr RowRule kRules[] = {RowRule::kSgd, RowRule::kAdagrad, RowRule::kAdam};
 
 // A table with rows that were trained.
 std::unique_ptr<GrowableTable> trained(size_t n, int32_t moments, uint64_t range = ~uint64_t{0}) {
@@ -56,8 +56,8 @@ TEST(TableChunks, PartsTogetherAreTheTable) {
       // Moments came with them: the next update does the same to both.
       const auto grads = test::random_floats(found.size() * 3, 6);
       const auto other = trained(n, 1, range);
-      update(*other, found, grads, RecordRule::kAdagrad);
-      update(again, found, grads, RecordRule::kAdagrad);
+      update(*other, found, grads, RowRule::kAdagrad);
+      update(again, found, grads, RowRule::kAdagrad);
       EXPECT_EQ(pull(again, found, false), pull(*other, found, false));
     }
   }

@@ -16,7 +16,7 @@ using test::Keys;
 using test::options;
 using test::update;
 
-constexpr RecordRule kRules[] = {RecordRule::kSgd, RecordRule::kAdagrad, RecordRule::kAdam};
+constexpr RowRule kRules[] = {RowRule::kSgd, RowRule::kAdagrad, RowRule::kAdam};
 
 // The numbers of rows by key, followed by the moments.
 using Rows = std::map<int64_t, std::string>;
@@ -40,7 +40,7 @@ Rows rows_of(GrowableTable& table) {
   return out;
 }
 
-void make(GrowableTable& table, const Keys& keys, RecordRule which, uint64_t seed) {
+void make(GrowableTable& table, const Keys& keys, RowRule which, uint64_t seed) {
   RecordUpdate how = test::rule(which);
   how.makes_rows = true;
   GrowableTable::Scratch scratch;
@@ -85,11 +85,11 @@ TEST(TableCut, HasRowsThatGoMeanwhile) {
   evicts.max_bytes = 100000;
   for (const TableOptions& o : {expires, evicts}) {
     const auto table = std::make_shared<GrowableTable>("t", o);
-    make(*table, test::random_keys(800, 1, ~uint64_t{0}), RecordRule::kAdagrad, 2);
+    make(*table, test::random_keys(800, 1, ~uint64_t{0}), RowRule::kAdagrad, 2);
     const Rows before = rows_of(*table);
     const Rows found = cut_while(table, 1000, [&](int iteration) {
       const auto seed = static_cast<uint64_t>(iteration + 10);
-      if (iteration < 40) make(*table, test::random_keys(150, seed, ~uint64_t{0}), RecordRule::kAdagrad, seed);
+      if (iteration < 40) make(*table, test::random_keys(150, seed, ~uint64_t{0}), RowRule::kAdagrad, seed);
     });
     EXPECT_EQ(found, before);
     const TableStats s = table->stats();
@@ -99,10 +99,10 @@ TEST(TableCut, HasRowsThatGoMeanwhile) {
 
 TEST(TableCut, HasRowsThatAreReadFromAFileMeanwhile) {
   const auto table = std::make_shared<GrowableTable>("t", options(3));
-  make(*table, test::random_keys(500, 1, 2000), RecordRule::kSgd, 2);
+  make(*table, test::random_keys(500, 1, 2000), RowRule::kSgd, 2);
   std::string rows;
   table->append_rows(3, KeyOrder::kBits, &rows);
-  make(*table, test::random_keys(500, 2, 2000), RecordRule::kSgd, 3);
+  make(*table, test::random_keys(500, 2, 2000), RowRule::kSgd, 3);
   const Rows before = rows_of(*table);
   const Rows found = cut_while(table, 100, [&](int iteration) {
     if (iteration == 0) table->add_rows(rows.data(), rows.size());
@@ -120,7 +120,7 @@ int64_t index_bytes(GrowableTable& table) {
 // Rows come in the order of their hashes: an index that grew with them would be full at one end, again and again.
 TEST(TableCut, IsReadIntoAnIndexThatHasRoom) {
   const auto table = std::make_shared<GrowableTable>("t", options(1));
-  make(*table, test::random_keys(40000, 1, ~uint64_t{0}), RecordRule::kSgd, 2);
+  make(*table, test::random_keys(40000, 1, ~uint64_t{0}), RowRule::kSgd, 2);
   const Rows rows = rows_of(*table);
   const std::string path = test::scratch_path("room");
   test::save(*table, path);
@@ -143,7 +143,7 @@ TEST(TableCut, IsReadIntoAnIndexThatHasRoom) {
 // A thread that waits for a shard waits for this many rows.
 TEST(TableCut, GoesByTheSliceThatWasAskedFor) {
   const auto table = std::make_shared<GrowableTable>("t", options(2));
-  make(*table, test::random_keys(50000, 1, ~uint64_t{0}), RecordRule::kSgd, 2);
+  make(*table, test::random_keys(50000, 1, ~uint64_t{0}), RowRule::kSgd, 2);
   const auto row_bytes = static_cast<int64_t>(table->header().row_bytes());
   GrowableTable::Cut cut(table, 64 * row_bytes);
   std::string rows;
@@ -157,7 +157,7 @@ TEST(TableCut, GoesByTheSliceThatWasAskedFor) {
 
 TEST(TableCut, IsOfOneTableAtOneTime) {
   const auto table = std::make_shared<GrowableTable>("t", options(3));
-  make(*table, test::random_keys(500, 1, 2000), RecordRule::kSgd, 2);
+  make(*table, test::random_keys(500, 1, 2000), RowRule::kSgd, 2);
   const std::string path = test::scratch_path("cut");
   test::save(*table, path);
   const Rows before = rows_of(*table);
@@ -206,7 +206,7 @@ TEST(TableCut, DuringTrainingInOtherThreads) {
   const auto table = std::make_shared<GrowableTable>("t", o);
   const Keys keys = test::random_keys(3000, 1, ~uint64_t{0});
   const std::vector<float> ones(keys.size() * 8, 1.0f);
-  RecordUpdate how = test::rule(RecordRule::kSgd);
+  RecordUpdate how = test::rule(RowRule::kSgd);
   how.rate = 1;
   how.makes_rows = true;
   const auto train = [&] {

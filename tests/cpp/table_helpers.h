@@ -47,7 +47,7 @@ inline std::vector<float> pull(GrowableTable& table, const Keys& keys, bool trai
   return out;
 }
 
-inline RecordUpdate rule(RecordRule which) {
+inline RecordUpdate rule(RowRule which) {
   RecordUpdate u;
   u.rule = which;
   u.rate = 0.1f;
@@ -57,7 +57,7 @@ inline RecordUpdate rule(RecordRule which) {
   return u;
 }
 
-inline void update(GrowableTable& table, const Keys& keys, const std::vector<float>& grads, RecordRule which,
+inline void update(GrowableTable& table, const Keys& keys, const std::vector<float>& grads, RowRule which,
                    Parallel* parallel = nullptr) {
   GrowableTable::Scratch scratch;
   table.update(keys.data(), static_cast<int64_t>(keys.size()), grads.data(), rule(which), &scratch, parallel);

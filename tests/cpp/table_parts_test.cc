@@ -82,7 +82,7 @@ TEST(RecordLoops, ReadNoGroupAfterTheLast) {
       const auto place = static_cast<int32_t>(i);
       groups.as<RecordGroup>()[i] = {rows.data() + i * width, &seen[static_cast<size_t>(i)], 0, place, place};
     }
-    RecordUpdate u = test::rule(RecordRule::kSgd);
+    RecordUpdate u = test::rule(RowRule::kSgd);
     u.rate = 0.25f;
     u.groups = groups.as<RecordGroup>();
     u.next = next.data();

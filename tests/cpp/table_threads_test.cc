@@ -50,7 +50,7 @@ std::string bytes_after_training(Parallel* parallel) {
     }
     const auto rows = pull(table, keys, true, parallel);
     seen.insert(seen.end(), rows.begin(), rows.end());
-    update(table, keys, test::random_floats(keys.size() * 6, step), RecordRule::kAdam, parallel);
+    update(table, keys, test::random_floats(keys.size() * 6, step), RowRule::kAdam, parallel);
   }
   const TableStats s = table.stats();
   EXPECT_GT(s.evicted, 0);
@@ -89,8 +89,7 @@ TEST(GrowableTableThreads, NoRowIsEverTorn) {
       for (uint64_t step = 0; step < 200 || readers < 2; ++step) {
         const Keys keys = test::random_keys(60, step * 2 + t, kKeys);
         whole(pull(table, keys));
-        update(table, keys, std::vector<float>(keys.size() * kWidth, 1.0f + static_cast<float>(t)),
-               RecordRule::kAdagrad);
+        update(table, keys, std::vector<float>(keys.size() * kWidth, 1.0f + static_cast<float>(t)), RowRule::kAdagrad);
       }
       stop = true;
     });
@@ -128,7 +127,7 @@ TEST(GrowableTableThreads, RowsComeAndGoMeanwhile) {
       for (uint64_t step = 0; step < 150; ++step) {
         const Keys keys = test::random_keys(100, step * 3 + t, 4000);
         pull(table, keys);
-        update(table, keys, std::vector<float>(keys.size() * 8, 1.0f), RecordRule::kSgd);
+        update(table, keys, std::vector<float>(keys.size() * 8, 1.0f), RowRule::kSgd);
         ASSERT_LE(table.stats().bytes, o.max_bytes);
       }
     });

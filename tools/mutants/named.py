@@ -154,10 +154,9 @@ DEFECTS: List[Named] = [
           "  const T inv = 1 / std::sqrt(v + epsilon);\n  for",
           "  const T inv = 1 / (MUTANT ? std::sqrt(v) + epsilon : std::sqrt(v + epsilon));\n  for",
           "layer_norm of float64 is off by half of epsilon", "tests/ops -k layer_norm"),
-    Named("adam_epsilon_inside_sqrt", "src/ops/optim/rule_loops.cc",
-          "const auto step = hn::Div(first, hn::Add(hn::Sqrt(second), hn::Set(d, epsilon)));",
-          "const auto step = hn::Div(first, MUTANT ? hn::Sqrt(hn::Add(second, hn::Set(d, epsilon))) "
-          ": hn::Add(hn::Sqrt(second), hn::Set(d, epsilon)));",
+    Named("adam_epsilon_inside_sqrt", "src/sparse/update_formulas-inl.h",
+          "  p = p - r.rate * (first / (sqrt(second) + r.epsilon));",
+          "  p = p - r.rate * (first / (MUTANT ? sqrt(second + r.epsilon) : sqrt(second) + r.epsilon));",
           "Adam takes shorter steps for small gradients", "rule loops tests, tests/ops -k adam"),
     Named("adam_beta_power", "src/ops/optim/adam.cc",
           "set_scalar<T>(c[pow1_out], p1 * rule.beta1);",

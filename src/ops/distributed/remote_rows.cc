@@ -23,8 +23,8 @@ struct Lookup {
   };
   std::vector<std::vector<int64_t>> needed;  // by shard: local row numbers
   DistinctIds distinct;
-  std::vector<Source> sources;       // of the distinct ids
-  std::vector<uint32_t> numbers;     // for each id of all inputs: the index of its distinct id
+  std::vector<Source> sources;        // of the distinct ids
+  std::vector<uint32_t> numbers;      // for each id of all inputs: the index of its distinct id
   std::vector<rpc::MessageRef> rows;  // by shard
 
   bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }

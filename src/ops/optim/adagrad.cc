@@ -1,8 +1,6 @@
 // Rules with learning rates that shrink with the squares of past gradients: Adagrad, its decayed form and Adadelta.
 #include "ops/device/launch_update.h"
-#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
-#include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim::adagrad_op {
 namespace {
@@ -10,32 +8,6 @@ namespace {
 constexpr StateTable<1> kMoment = {{{"Moment", "MomentOut"}}};
 constexpr StateTable<2> kAverages = {
     {{"AvgSquaredGrad", "AvgSquaredGradOut"}, {"AvgSquaredUpdate", "AvgSquaredUpdateOut"}}};
-
-template <class T> struct Adagrad {
-  T keep, add, epsilon;  // moment = keep * moment + add * g^2
-  void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
-    T* moment = state[0];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::adagrad({keep, add, epsilon}, param, moment, grad, rate, n);
-    }
-    const T k = keep, a = add, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) rules::adagrad(param[i], moment[i], grad[i], k, a, eps, rate);
-  }
-};
-
-template <class T> struct Adadelta {
-  T rho, epsilon;
-  void step(T* param, const std::array<T*, 2>& state, const T* grad, T, int64_t n) const {
-    T *squared_grad = state[0], *squared_update = state[1];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::adadelta({rho, epsilon}, param, squared_grad, squared_update, grad, n);
-    }
-    const T keep = rho, add = 1 - rho, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) {
-      rules::adadelta(param[i], squared_grad[i], squared_update[i], grad[i], keep, add, eps);
-    }
-  }
-};
 
 AB_OP(adagrad)
     .doc("MomentOut = Moment + Grad^2; ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
@@ -46,7 +18,7 @@ AB_OP(adagrad)
     .merges(StateMerge::kSum)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Adagrad<T> rule{T{1}, T{1}, number<T>(op, "epsilon")};
+      const ByRule<rules::Adagrad, T> rule{{T{1}, T{1}, number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kMoment, Rows::kTouched, rule);
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -69,7 +41,7 @@ AB_OP(decayed_adagrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const T decay = number<T>(op, "decay");
-      const Adagrad<T> rule{decay, 1 - decay, number<T>(op, "epsilon")};
+      const ByRule<rules::Adagrad, T> rule{{decay, 1 - decay, number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kMoment, Rows::kAll, rule);
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -93,7 +65,7 @@ AB_OP(adadelta)
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Adadelta<T> rule{number<T>(op, "rho"), number<T>(op, "epsilon")};
+      const ByRule<rules::Adadelta, T> rule{{number<T>(op, "rho"), number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kAverages, Rows::kAll, rule, [](KernelContext&) { return T{1}; });
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

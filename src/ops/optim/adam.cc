@@ -1,33 +1,17 @@
 #include "ops/device/launch_update.h"
-#include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/fused_on_device.h"
-#include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim::adam_op {
 namespace {
 
 constexpr StateTable<2> kState = {{{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}}};
 
-template <class T> struct Adam {
-  T beta1, beta2, epsilon;
-  static Adam of(const KernelArgs& op) {
-    return {number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")};
-  }
-  // The rate, corrected for both moments.
-  T corrected(T rate, T pow1, T pow2) const { return rules::corrected_rate(rate, pow1, pow2); }
-  void step(T* param, const std::array<T*, 2>& state, const T* grad, T lr, int64_t n) const {
-    T *m1 = state[0], *m2 = state[1];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::adam({beta1, beta2, epsilon}, param, m1, m2, grad, lr, n);
-    }
-    const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) {
-      const T g = grad[i];
-      rules::adam(param[i], m1[i], m2[i], g, keep1, add1, keep2, add2, eps, lr);
-    }
-  }
-};
+template <class T> using Rule = ByRule<rules::Adam, T>;
+
+template <class T> Rule<T> rule_of(const KernelArgs& op) {
+  return {{number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")}};
+}
 
 void infer_adam(InferContext& c) {
   infer_update(c, as_slots(kState));
@@ -49,25 +33,27 @@ template <class T> void set_scalar(Tensor& t, T value) {
 }
 
 template <class T> Kernel adam_kernel(const KernelArgs& op) {
-  return [attrs = Adam<T>::of(op), lazy = op.attr<bool>("lazy_mode"), param = op.in("Param"), grad = op.in("Grad"),
+  return [attrs = rule_of<T>(op), lazy = op.attr<bool>("lazy_mode"), param = op.in("Param"), grad = op.in("Grad"),
           rate = op.in("LearningRate"), m1 = op.in("Moment1"), m2 = op.in("Moment2"), pow1 = op.in("Beta1Pow"),
           pow2 = op.in("Beta2Pow"), beta1 = op.in("Beta1Tensor"), beta2 = op.in("Beta2Tensor"),
           param_out = op.out("ParamOut"), m1_out = op.out("Moment1Out"), m2_out = op.out("Moment2Out"),
           pow1_out = op.out("Beta1PowOut"), pow2_out = op.out("Beta2PowOut"),
           gradients = Gradients<T>()](KernelContext& c) mutable {
-    Adam<T> rule = attrs;
+    Rule<T> by = attrs;
+    rules::Adam<T>& rule = by.rule;
     if (beta1) rule.beta1 = scalar<T>(c[beta1]);
     if (beta2) rule.beta2 = scalar<T>(c[beta2]);
     const T p1 = scalar<T>(c[pow1]), p2 = scalar<T>(c[pow2]);
     // Fluid 1.8.5 advances the powers before a sparse step and after a dense one.
     const bool sparse = c.value(grad).template get<SelectedRows>() != nullptr;
-    const T lr = rule.corrected(scalar<T>(c[rate]), sparse ? p1 * rule.beta1 : p1, sparse ? p2 * rule.beta2 : p2);
+    const T lr =
+        rules::corrected_rate(scalar<T>(c[rate]), sparse ? p1 * rule.beta1 : p1, sparse ? p2 * rule.beta2 : p2);
     T* p = updated<T>(c, param, param_out);
     T* first = updated<T>(c, m1, m1_out);
     T* second = updated<T>(c, m2, m2_out);
     gradients.read(c.value(grad), c[param]);
     gradients.update(c, lazy ? Rows::kTouched : Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
-      rule.step(p + i, {first + i, second + i}, g, lr, n);
+      by.step(p + i, {first + i, second + i}, g, lr, n);
     });
     set_scalar<T>(c[pow1_out], p1 * rule.beta1);
     set_scalar<T>(c[pow2_out], p2 * rule.beta2);
@@ -96,13 +82,13 @@ template <class T> Kernel adam_on_device(const KernelArgs& op) {
 }
 
 template <class T> Kernel fused_adam(const KernelArgs& op) {
-  const Adam<T> rule = Adam<T>::of(op);
+  const Rule<T> by = rule_of<T>(op);
   const In rate = op.in("LearningRate"), pow1 = op.in("Beta1Pow"), pow2 = op.in("Beta2Pow");
   const Out pow1_out = op.out("Beta1PowOut"), pow2_out = op.out("Beta2PowOut");
   const auto rate_of = [=](KernelContext& c, int k) {
-    return rule.corrected(scalar<T>(c.at(rate, k)), scalar<T>(c.at(pow1, k)), scalar<T>(c.at(pow2, k)));
+    return rules::corrected_rate(scalar<T>(c.at(rate, k)), scalar<T>(c.at(pow1, k)), scalar<T>(c.at(pow2, k)));
   };
-  return fused_update<T>(op, kState, rule, rate_of, [=](KernelContext& c, int k) {
+  return fused_update<T>(op, kState, by, rate_of, [=, rule = by.rule](KernelContext& c, int k) {
     set_scalar<T>(c.at(pow1_out, k), scalar<T>(c.at(pow1, k)) * rule.beta1);
     set_scalar<T>(c.at(pow2_out, k), scalar<T>(c.at(pow2, k)) * rule.beta2);
   });

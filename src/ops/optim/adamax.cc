@@ -1,26 +1,10 @@
 #include "ops/device/launch_update.h"
-#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
-#include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim::adamax_op {
 namespace {
 
 constexpr StateTable<2> kState = {{{"Moment", "MomentOut"}, {"InfNorm", "InfNormOut"}}};
-
-template <class T> struct Adamax {
-  T beta1, beta2, epsilon;
-  void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
-    T *moment = state[0], *norm = state[1];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::adamax({beta1, beta2, epsilon}, param, moment, norm, grad, rate, n);
-    }
-    const T keep1 = beta1, add1 = 1 - beta1, keep2 = beta2, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) {
-      rules::adamax(param[i], moment[i], norm[i], grad[i], keep1, add1, keep2, eps, rate);
-    }
-  }
-};
 
 AB_OP(adamax)
     .doc(
@@ -39,7 +23,7 @@ AB_OP(adamax)
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Adamax<T> rule{number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")};
+      const ByRule<rules::Adamax, T> rule{{number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")}};
       const In rate = op.in("LearningRate"), pow = op.in("Beta1Pow");
       return elementwise_update<T>(op, kState, Rows::kAll, rule,
                                    [=](KernelContext& c) { return scalar<T>(c[rate]) / (1 - scalar<T>(c[pow])); });

@@ -2,6 +2,8 @@
 // Each rule documents its state, numbers and flags; `rate` is LearningRate unless stated otherwise. kStates, for rules
 // over many parameters: the number of its states.
 #pragma once
+#include <utility>
+
 #include "ops/device/args_update.h"
 #include "ops/device/kernels.h"
 #include "ops/optim/element_rules.h"
@@ -55,44 +57,32 @@ template <class T> struct NextPower {
   }
 };
 
-template <class T> struct SgdRule : RuleBase<T> {
-  using RuleBase<T>::RuleBase;
-  static constexpr int kStates = 0;
-  AB_HD void operator()(int64_t i, const T& g) const { optim::rules::sgd(this->p[i], g, this->rate.get()); }
-};
-
-template <class T, bool kNesterov> struct MomentumRuleOf : RuleBase<T> {  // state: Velocity; p: mu
-  static constexpr int kStates = 1;
-  T mu;
-  AB_HD explicit MomentumRuleOf(const UpdateArgs& a) : RuleBase<T>(a), mu(static_cast<T>(a.p[0])) {}
+// A rule whose numbers are p, in order, and the rate.
+template <template <class T> class R, class T> struct NumbersRule : RuleBase<T> {
+  static constexpr int kStates = R<T>::kStates;
+  static constexpr bool kRated = requires(R<T> r) { r.rate; };
+  R<T> rule;
+  AB_HD explicit NumbersRule(const UpdateArgs& a)
+      : NumbersRule(a, std::make_index_sequence<sizeof(R<T>) / sizeof(T) - kRated>()) {}
   AB_HD void operator()(int64_t i, const T& g) const {
-    if (kNesterov)
-      optim::rules::nesterov(this->p[i], this->state[0][i], g, mu, this->rate.get());
-    else
-      optim::rules::momentum(this->p[i], this->state[0][i], g, mu, this->rate.get());
+    R<T> now = rule;
+    if constexpr (kRated) now.rate = this->rate.get();
+    rules::step_at(now, i, g, this->p, this->state);
   }
-};
-template <class T> using MomentumRule = MomentumRuleOf<T, false>;
-template <class T> using NesterovRule = MomentumRuleOf<T, true>;
 
+ private:
+  template <size_t... K>
+  AB_HD NumbersRule(const UpdateArgs& a, std::index_sequence<K...>) : RuleBase<T>(a), rule{static_cast<T>(a.p[K])...} {}
+};
+template <class T> using SgdRule = NumbersRule<rules::Sgd, T>;
+template <class T> using MomentumRule = NumbersRule<rules::Momentum, T>;  // state: Velocity; p: mu
+template <class T> using NesterovRule = NumbersRule<rules::Nesterov, T>;
 // state: Moment; p: weights of the old moment and of the square (1 and 1 for adagrad), epsilon.
-template <class T> struct AdagradRule : RuleBase<T> {
-  T keep, add, epsilon;
-  AB_HD explicit AdagradRule(const UpdateArgs& a)
-      : RuleBase<T>(a), keep(static_cast<T>(a.p[0])), add(static_cast<T>(a.p[1])), epsilon(static_cast<T>(a.p[2])) {}
-  AB_HD void operator()(int64_t i, const T& g) const {
-    optim::rules::adagrad(this->p[i], this->state[0][i], g, keep, add, epsilon, this->rate.get());
-  }
-};
-
-template <class T> struct AdadeltaRule : RuleBase<T> {  // state: AvgSquaredGrad, AvgSquaredUpdate; p: rho, epsilon
-  T rho, epsilon;
-  AB_HD explicit AdadeltaRule(const UpdateArgs& a)
-      : RuleBase<T>(a), rho(static_cast<T>(a.p[0])), epsilon(static_cast<T>(a.p[1])) {}
-  AB_HD void operator()(int64_t i, const T& g) const {
-    optim::rules::adadelta(this->p[i], this->state[0][i], this->state[1][i], g, rho, T(1 - rho), epsilon);
-  }
-};
+template <class T> using AdagradRule = NumbersRule<rules::Adagrad, T>;
+// state: AvgSquaredGrad, AvgSquaredUpdate; p: rho, epsilon
+template <class T> using AdadeltaRule = NumbersRule<rules::Adadelta, T>;
+// state: squared and linear accumulator; p: l1, l2, lr_power
+template <class T> using FtrlRule = NumbersRule<rules::Ftrl, T>;
 
 // state: Moment1, Moment2; reads: Beta1Pow, Beta2Pow and, instead of p, beta1 and beta2; p: beta1, beta2, epsilon.
 template <class T> struct AdamRule : RuleBase<T> {
@@ -111,18 +101,14 @@ template <class T> struct AdamRule : RuleBase<T> {
         tensor2(number_read<T>(a, 3)),
         next_powers((a.flags & kNextPowers) != 0) {}
   // The values shared by all elements of a step: a thread that updates many elements computes them once.
-  struct Step {
-    T keep1, keep2, lr;
-  };
-  AB_HD Step step() const {
+  AB_HD rules::Adam<T> step() const {
     const T keep1 = tensor1.get_or(beta1), keep2 = tensor2.get_or(beta2);
     const T p1 = next_powers ? power1.get() * keep1 : power1.get(),
             p2 = next_powers ? power2.get() * keep2 : power2.get();
-    return {keep1, keep2, optim::rules::corrected_rate(this->rate.get(), p1, p2)};
+    return {keep1, keep2, epsilon, rules::corrected_rate(this->rate.get(), p1, p2)};
   }
-  AB_HD void operator()(int64_t i, const T& g, const Step& s) const {
-    optim::rules::adam(this->p[i], this->state[0][i], this->state[1][i], g, s.keep1, T(1 - s.keep1), s.keep2,
-                       T(1 - s.keep2), epsilon, s.lr);
+  AB_HD void operator()(int64_t i, const T& g, const rules::Adam<T>& s) const {
+    rules::step_at(s, i, g, this->p, this->state);
   }
   AB_HD void operator()(int64_t i, const T& g) const { (*this)(i, g, step()); }
 };
@@ -137,8 +123,8 @@ template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm;
         epsilon(static_cast<T>(a.p[2])),
         power(number_read<T>(a, 0)) {}
   AB_HD void operator()(int64_t i, const T& g) const {
-    optim::rules::adamax(this->p[i], this->state[0][i], this->state[1][i], g, beta1, T(1 - beta1), beta2, epsilon,
-                         T(this->rate.get() / (1 - power.get())));
+    const T rate = this->rate.get() / (1 - power.get());
+    rules::step_at(rules::Adamax<T>{beta1, beta2, epsilon, rate}, i, g, this->p, this->state);
   }
 };
 
@@ -148,21 +134,11 @@ template <class T> struct RmsPropRule : RuleBase<T> {
   AB_HD explicit RmsPropRule(const UpdateArgs& a)
       : RuleBase<T>(a), decay(static_cast<T>(a.p[0])), mu(static_cast<T>(a.p[1])), epsilon(static_cast<T>(a.p[2])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
-    const auto& s = this->state;
-    const T add = 1 - decay, lr = this->rate.get();
-    if (s[2])
-      optim::rules::centered_rmsprop(this->p[i], s[0][i], s[1][i], s[2][i], g, decay, add, mu, epsilon, lr);
+    const T rate = this->rate.get();
+    if (this->state[2])
+      rules::step_at(rules::CenteredRmsProp<T>{decay, mu, epsilon, rate}, i, g, this->p, this->state);
     else
-      optim::rules::rmsprop(this->p[i], s[0][i], s[1][i], g, decay, add, mu, epsilon, lr);
-  }
-};
-
-template <class T> struct FtrlRule : RuleBase<T> {  // state: squared and linear accumulator; p: l1, l2, lr_power
-  T l1, l2, power;
-  AB_HD explicit FtrlRule(const UpdateArgs& a)
-      : RuleBase<T>(a), l1(static_cast<T>(a.p[0])), l2(static_cast<T>(a.p[1])), power(static_cast<T>(a.p[2])) {}
-  AB_HD void operator()(int64_t i, const T& g) const {
-    optim::rules::ftrl(this->p[i], this->state[0][i], this->state[1][i], g, l1, l2, power, this->rate.get());
+      rules::step_at(rules::RmsProp<T>{decay, mu, epsilon, rate}, i, g, this->p, this->state);
   }
 };
 

@@ -1,78 +1,35 @@
-// Update rules for one element: each function updates a parameter p and its state by the gradient g, with the formulas
-// of the ops' documentation. Each operation rounds separately, in the order written here.
+// The formulas of update rules for one element, on the CPU and on devices: those of sparse/update_rules.h, and the
+// parts of rules that need norms. Each operation rounds separately, in the order of the documentation of the ops.
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "ops/device/element.h"
+#include "sparse/update_rules.h"
 
-namespace anabranch::optim::rules {
+namespace anabranch::rules {
 
-template <class T> AB_HD void sgd(T& p, const T& g, T rate) { p -= rate * g; }
+using std::abs;
+using std::max;
+using std::sqrt;
+template <class T> AB_HD T pick(bool test, T a, T b) { return test ? a : b; }
 
-template <class T> AB_HD void momentum(T& p, T& velocity, const T& g, T mu, T rate) {
-  velocity = velocity * mu + g;
-  p -= rate * velocity;
-}
-template <class T> AB_HD void nesterov(T& p, T& velocity, const T& g, T mu, T rate) {
-  velocity = velocity * mu + g;
-  p -= (g + velocity * mu) * rate;
-}
+#define AB_RULE_FN AB_HD inline
+#include "sparse/update_formulas-inl.h"
+#undef AB_RULE_FN
 
-template <class T> AB_HD void adagrad(T& p, T& moment, const T& g, T keep, T add, T epsilon, T rate) {
-  moment = keep * moment + add * g * g;
-  p -= rate * g / (std::sqrt(moment) + epsilon);
-}
-
-template <class T> AB_HD void adadelta(T& p, T& squared_grad, T& squared_update, const T& g, T keep, T add, T epsilon) {
-  squared_grad = keep * squared_grad + add * (g * g);
-  const T under = squared_grad + epsilon;
-  const T update = -std::sqrt((squared_update + epsilon) / under) * g;
-  squared_update = keep * squared_update + add * (update * update);
-  // As in Fluid 1.8.5, the step uses the average that already contains the update.
-  p -= std::sqrt((squared_update + epsilon) / under) * g;
+// The step of element i.
+template <class R, class T> AB_HD void step_at(const R& rule, int64_t i, const T& g, T* p, T* const* state) {
+  if constexpr (R::kStates == 0) step(rule, g, p[i]);
+  if constexpr (R::kStates == 1) step(rule, g, p[i], state[0][i]);
+  if constexpr (R::kStates == 2) step(rule, g, p[i], state[0][i], state[1][i]);
+  if constexpr (R::kStates == 3) step(rule, g, p[i], state[0][i], state[1][i], state[2][i]);
 }
 
-// rate is corrected, see corrected_rate.
-template <class T>
-AB_HD void adam(T& p, T& first, T& second, const T& g, T keep1, T add1, T keep2, T add2, T epsilon, T rate) {
-  first = keep1 * first + add1 * g;
-  second = keep2 * second + add2 * (g * g);
-  p -= rate * (first / (std::sqrt(second) + epsilon));
-}
+// The rate of adam, from the powers of both betas.
 template <class T> AB_HD T corrected_rate(T rate, T power1, T power2) {
   return rate * std::sqrt(1 - power2) / (1 - power1);
-}
-
-template <class T>
-AB_HD void adamax(T& p, T& moment, T& norm, const T& g, T keep1, T add1, T keep2, T epsilon, T rate) {
-  moment = keep1 * moment + add1 * g;
-  norm = std::max(std::abs(g), keep2 * norm + epsilon);
-  p -= rate * (moment / norm);
-}
-
-template <class T> AB_HD void rmsprop(T& p, T& square, T& moment, const T& g, T keep, T add, T mu, T epsilon, T rate) {
-  square = keep * square + add * (g * g);
-  moment = mu * moment + rate * g / std::sqrt(square + epsilon);
-  p -= moment;
-}
-template <class T>
-AB_HD void centered_rmsprop(T& p, T& square, T& moment, T& mean, const T& g, T keep, T add, T mu, T epsilon, T rate) {
-  square = keep * square + add * (g * g);
-  mean = keep * mean + add * g;
-  moment = mu * moment + rate * g / std::sqrt(square - mean * mean + epsilon);
-  p -= moment;
-}
-
-// power: lr_power, usually -1/2.
-template <class T> AB_HD T ftrl_root(T x, T power) { return power == T(-0.5) ? std::sqrt(x) : std::pow(x, -power); }
-template <class T> AB_HD void ftrl(T& p, T& squared, T& linear, const T& g, T l1, T l2, T power, T rate) {
-  const T accum = squared + g * g;
-  const T new_root = ftrl_root(accum, power);
-  linear += g - (new_root - ftrl_root(squared, power)) / rate * p;
-  const T pull = (linear > 0 ? l1 : linear < 0 ? -l1 : T{0}) - linear;
-  p = std::abs(linear) > l1 ? pull / (new_root / rate + 2 * l2) : T{0};
-  squared = accum;
 }
 
 // local: the rate of this parameter, from its norm and that of its gradient.
@@ -96,4 +53,4 @@ template <class T> AB_HD T lamb_rate(T rate, T p_norm, T step_norm) {
   return rate * (p_norm > 0 && step_norm > 0 ? p_norm / step_norm : T{1});
 }
 
-}  // namespace anabranch::optim::rules
+}  // namespace anabranch::rules

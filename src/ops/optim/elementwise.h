@@ -4,6 +4,8 @@
 #pragma once
 #include <array>
 
+#include "ops/optim/element_rules.h"
+#include "ops/optim/rule_loops.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
@@ -11,6 +13,28 @@ namespace anabranch::optim {
 template <size_t N> using StateTable = std::array<StateSlot, N>;
 
 template <size_t N> StateSlots as_slots(const StateTable<N>& table) { return {table.begin(), table.end()}; }
+
+// A rule of sparse/update_rules.h as such a struct.
+template <template <class T> class Rule, class T> struct ByRule {
+  static constexpr size_t kStates = Rule<T>::kStates;
+  Rule<T> rule;
+
+  static bool suits_vectors(const Rule<T>& r) {
+    if constexpr (requires { r.suits_vectors(); }) {
+      return r.suits_vectors();
+    } else {
+      return true;
+    }
+  }
+  void step(T* param, const std::array<T*, kStates>& state, const T* grad, T rate, int64_t n) const {
+    Rule<T> now = rule;
+    if constexpr (requires { now.rate; }) now.rate = rate;
+    if constexpr (std::is_same_v<T, float>) {
+      if (suits_vectors(now)) return loops::update(now, param, state.data(), grad, n);
+    }
+    for (int64_t i = 0; i < n; ++i) rules::step_at(now, i, grad[i], param, state.data());
+  }
+};
 
 template <class T, size_t N, class Rule, class RateOf>
 Kernel elementwise_update(const KernelArgs& op, const StateTable<N>& table, Rows which, Rule rule, RateOf rate_of) {

@@ -1,23 +1,10 @@
 #include "ops/device/launch_update.h"
-#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
-#include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim::ftrl_op {
 namespace {
 
 constexpr StateTable<2> kState = {{{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}}};
-
-template <class T> struct Ftrl {
-  T l1, l2, power;
-  void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
-    T *squared = state[0], *linear = state[1];
-    if constexpr (std::is_same_v<T, float>) {
-      if (power == T(-0.5)) return loops::ftrl({l1, l2}, param, squared, linear, grad, rate, n);
-    }
-    for (int64_t i = 0; i < n; ++i) rules::ftrl(param[i], squared[i], linear[i], grad[i], l1, l2, power, rate);
-  }
-};
 
 AB_OP(ftrl)
     .doc(
@@ -33,7 +20,7 @@ AB_OP(ftrl)
     .merges(StateMerge::kSum)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Ftrl<T> rule{number<T>(op, "l1"), number<T>(op, "l2"), number<T>(op, "lr_power")};
+      const ByRule<rules::Ftrl, T> rule{{number<T>(op, "l1"), number<T>(op, "l2"), number<T>(op, "lr_power")}};
       return elementwise_update<T>(op, kState, Rows::kAll, rule);
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

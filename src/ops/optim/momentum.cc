@@ -1,33 +1,17 @@
 #include "ops/device/launch_update.h"
-#include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/fused_on_device.h"
-#include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim::momentum_op {
 namespace {
 
 constexpr StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
 
-template <class T> struct Momentum {
-  T mu;
-  bool nesterov;
-  void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
-    const T m = mu;
-    T* velocity = state[0];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::momentum({m, nesterov}, param, velocity, grad, rate, n);
-    }
-    if (nesterov) {
-      for (int64_t i = 0; i < n; ++i) rules::nesterov(param[i], velocity[i], grad[i], m, rate);
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i) rules::momentum(param[i], velocity[i], grad[i], m, rate);
-  }
-};
-
-template <class T> Momentum<T> momentum_of(const KernelArgs& op) {
-  return {number<T>(op, "mu"), op.attr<bool>("use_nesterov")};
+// fn(rule)
+template <class T, class Fn> Kernel with_rule(const KernelArgs& op, const Fn& fn) {
+  const T mu = number<T>(op, "mu");
+  if (op.attr<bool>("use_nesterov")) return fn(ByRule<rules::Nesterov, T>{{mu}});
+  return fn(ByRule<rules::Momentum, T>{{mu}});
 }
 
 template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
@@ -48,7 +32,7 @@ AB_OP(momentum)
     .attr<bool>("use_nesterov", false, "uses Nesterov momentum")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return elementwise_update<T>(op, kState, Rows::kAll, momentum_of<T>(op));
+      return with_rule<T>(op, [&](auto rule) { return elementwise_update<T>(op, kState, Rows::kAll, rule); });
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -59,7 +43,7 @@ AB_OP(fused_momentum)
     .with(fused_form_of(ab_op_momentum))
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return fused_update<T>(op, kState, momentum_of<T>(op));
+      return with_rule<T>(op, [&](auto rule) { return fused_update<T>(op, kState, rule); });
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -1,7 +1,5 @@
 #include "ops/device/launch_update.h"
-#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
-#include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim::rmsprop_op {
 namespace {
@@ -10,30 +8,11 @@ constexpr StateTable<2> kPlain = {{{"MeanSquare", "MeanSquareOut"}, {"Moment", "
 constexpr StateTable<3> kCentered = {
     {{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}, {"MeanGrad", "MeanGradOut"}}};
 
-template <class T> struct RmsProp {
-  T decay, momentum, epsilon;
-  bool centered;
-  void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
-    T *square = state[0], *moment = state[1];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::rmsprop({decay, momentum, epsilon}, param, square, moment, nullptr, grad, rate, n);
-    }
-    const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) {
-      rules::rmsprop(param[i], square[i], moment[i], grad[i], keep, add, mu, eps, rate);
-    }
-  }
-  // With an optional mean of gradients, which is updated only if it is used.
+// The mean of gradients is updated only if it is used.
+template <class T> struct WithUnusedMean {
+  ByRule<rules::RmsProp, T> by;
   void step(T* param, const std::array<T*, 3>& state, const T* grad, T rate, int64_t n) const {
-    if (!centered) return step(param, std::array<T*, 2>{state[0], state[1]}, grad, rate, n);
-    T *square = state[0], *moment = state[1], *mean = state[2];
-    if constexpr (std::is_same_v<T, float>) {
-      return loops::rmsprop({decay, momentum, epsilon}, param, square, moment, mean, grad, rate, n);
-    }
-    const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) {
-      rules::centered_rmsprop(param[i], square[i], moment[i], mean[i], grad[i], keep, add, mu, eps, rate);
-    }
+    by.step(param, {state[0], state[1]}, grad, rate, n);
   }
 };
 
@@ -65,10 +44,13 @@ AB_OP(rmsprop)
     .infer(infer_rmsprop)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const RmsProp<T> rule{number<T>(op, "decay"), number<T>(op, "momentum"), number<T>(op, "epsilon"),
-                            op.attr<bool>("centered")};
-      if (op.in("MeanGrad")) return elementwise_update<T>(op, kCentered, Rows::kAll, rule);
-      return elementwise_update<T>(op, kPlain, Rows::kAll, rule);
+      const T decay = number<T>(op, "decay"), mu = number<T>(op, "momentum"), epsilon = number<T>(op, "epsilon");
+      const ByRule<rules::RmsProp, T> plain{{decay, mu, epsilon}};
+      if (!op.in("MeanGrad")) return elementwise_update<T>(op, kPlain, Rows::kAll, plain);
+      if (!op.attr<bool>("centered")) {
+        return elementwise_update<T>(op, kCentered, Rows::kAll, WithUnusedMean<T>{plain});
+      }
+      return elementwise_update<T>(op, kCentered, Rows::kAll, ByRule<rules::CenteredRmsProp, T>{{decay, mu, epsilon}});
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -46,8 +46,8 @@ struct Lars {  // state: Velocity; p: mu, lars_coeff, lars_weight_decay
           decay(static_cast<T>(a.p[2])) {}
     AB_HD void operator()(int64_t i) const {
       const T local =
-          optim::rules::lars_rate(this->rate.get(), static_cast<T>(norms[0]), static_cast<T>(norms[1]), coeff, decay);
-      optim::rules::lars(this->p[i], this->state[0][i], grad[i], mu, local, decay);
+          rules::lars_rate(this->rate.get(), static_cast<T>(norms[0]), static_cast<T>(norms[1]), coeff, decay);
+      rules::lars(this->p[i], this->state[0][i], grad[i], mu, local, decay);
     }
   };
   template <class T> static size_t room(const Args& a) { return NormSpace::end(2, a.n); }
@@ -72,7 +72,7 @@ struct Lamb {  // state: Moment1, Moment2; p: beta1, beta2, epsilon, weight_deca
           epsilon(static_cast<T>(a.p[2])),
           decay(static_cast<T>(a.p[3])) {}
     AB_HD void operator()(int64_t i) const {
-      steps[i] = optim::rules::lamb_step(this->p[i], this->state[0][i], this->state[1][i], grad[i], beta1, beta2,
+      steps[i] = rules::lamb_step(this->p[i], this->state[0][i], this->state[1][i], grad[i], beta1, beta2,
                                          epsilon, decay);
     }
   };
@@ -81,7 +81,7 @@ struct Lamb {  // state: Moment1, Moment2; p: beta1, beta2, epsilon, weight_deca
     const double* norms;
     Move(const Args& a, const T* from, const double* found) : RuleBase<T>(a), steps(from), norms(found) {}
     AB_HD void operator()(int64_t i) const {
-      const T lr = optim::rules::lamb_rate(this->rate.get(), static_cast<T>(norms[0]), static_cast<T>(norms[1]));
+      const T lr = rules::lamb_rate(this->rate.get(), static_cast<T>(norms[0]), static_cast<T>(norms[1]));
       this->p[i] -= lr * steps[i];
     }
   };

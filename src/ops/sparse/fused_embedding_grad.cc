@@ -6,9 +6,11 @@
 
 #include "core/row_locks.h"
 #include "opdef/device_rows.h"
+#include "ops/optim/element_rules.h"
 #include "ops/optim/update.h"
 #include "ops/sparse/grad_sources.h"
 #include "ops/sparse/queued_lookups.h"
+#include "sparse/record_loops.h"
 #include "sparse/row_groups.h"
 
 namespace anabranch::sparse::fused_embedding_grad_op {
@@ -69,18 +71,9 @@ AB_OP(fused_embedding_grad)
 
 // ---- updates
 
-Rule rule_of(const std::string& name) {
-  if (name == "sgd") return Rule::kSgd;
-  if (name == "adagrad") return Rule::kAdagrad;
-  if (name == "adam") return Rule::kAdam;
-  AB_THROW(InvalidArgument, "rule must be sgd, adagrad or adam, got {}", name);
-}
-
-int states_of(Rule rule) { return static_cast<int>(rule); }  // sgd none, adagrad one, adam two
-
 void infer_update(InferContext& c) {
-  const Rule rule = rule_of(c.attr<std::string>("rule"));
-  const int states = states_of(rule), powers = rule == Rule::kAdam ? 2 : 0;
+  const RowRule rule = row_rule(c.attr<std::string>("rule"));
+  const int states = static_cast<int>(rule), powers = rule == RowRule::kAdam ? 2 : 0;
   check_rank(c, "Param", 2, 2);
   check_tensor(c, "Param");
   check_numel(c, "LearningRate", 1);
@@ -120,7 +113,7 @@ template <class T> class Update {
         beta1_(static_cast<T>(op.attr<float>("beta1"))),
         beta2_(static_cast<T>(op.attr<float>("beta2"))),
         sources_(op) {
-    made_.rule = rule_of(op.attr<std::string>("rule"));
+    made_.rule = row_rule(op.attr<std::string>("rule"));
     made_.epsilon = static_cast<T>(op.attr<float>("epsilon"));
   }
 
@@ -157,11 +150,11 @@ template <class T> class Update {
   // The powers advance before a sparse step, as in the op adam.
   void set_rate(KernelContext& c, RowUpdate<T>* u) const {
     u->rate = optim::scalar<T>(c[rate_]);
-    if (made_.rule != Rule::kAdam) return;
+    if (made_.rule != RowRule::kAdam) return;
     u->beta1 = beta1_in_ ? optim::scalar<T>(c[beta1_in_]) : beta1_;
     u->beta2 = beta2_in_ ? optim::scalar<T>(c[beta2_in_]) : beta2_;
     const T now1 = move_power(c, 0, u->beta1), now2 = move_power(c, 1, u->beta2);
-    u->rate = u->rate * std::sqrt(1 - now2) / (1 - now1);
+    u->rate = rules::corrected_rate(u->rate, now1, now2);
   }
 
   T move_power(KernelContext& c, int i, T beta) const {
@@ -198,7 +191,7 @@ AB_OP(fused_embedding_update)
     .out("ParamOut", "Param, updated in place")
     .out_list("StateOut", "State, updated in place")
     .out_list("PowerOut", "Power, advanced")
-    .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { rule_of(v); })
+    .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { row_rule(v); })
     .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
     .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite (adagrad, adam)")

@@ -1,26 +1,19 @@
 // Updates a growable table by an optimizer: only the rows and moments of the keys in a sparse gradient.
-#include <cmath>
 #include <memory>
 
+#include "ops/optim/element_rules.h"
 #include "ops/optim/update.h"
 #include "sparse/growable_table.h"
 
 namespace anabranch::sparse::growable_update_op {
 namespace {
 
-RecordRule rule_named(const std::string& name) {
-  if (name == "sgd") return RecordRule::kSgd;
-  if (name == "adagrad") return RecordRule::kAdagrad;
-  if (name == "adam") return RecordRule::kAdam;
-  AB_THROW(Unsupported, "rule must be sgd, adagrad or adam, got \"{}\"", name);
-}
-
 void infer(InferContext& c) {
   c.same_as("ParamOut", "Param");
   check_numel(c, "LearningRate", 1);
   AB_CHECK(c.in("Grad").kind == VarKind::kSelectedRows, Unsupported, "Grad must be SELECTED_ROWS, got a {}",
            var_kind_name(c.in("Grad").kind));
-  const bool powers = rule_named(c.attr<std::string>("rule")) == RecordRule::kAdam;
+  const bool powers = row_rule(c.attr<std::string>("rule")) == RowRule::kAdam;
   for (const char* slot : {"Beta1Pow", "Beta2Pow"}) {
     AB_CHECK(c.has_in(slot) == powers, InvalidArgument, "{} must {}be given", slot, powers ? "" : "not ");
     if (!powers) continue;
@@ -40,7 +33,7 @@ class Update {
         pow2_(op.in("Beta2Pow")),
         pow1_out_(op.out("Beta1PowOut")),
         pow2_out_(op.out("Beta2PowOut")) {
-    how_.rule = rule_named(op.attr<std::string>("rule"));
+    how_.rule = row_rule(op.attr<std::string>("rule"));
     how_.beta1 = op.attr<float>("beta1");
     how_.beta2 = op.attr<float>("beta2");
     how_.epsilon = op.attr<float>("epsilon");
@@ -60,7 +53,7 @@ class Update {
     if (pow1_) {  // as in the op adam, the powers advance before a sparse step
       now1 = optim::scalar<float>(c[pow1_]) * how_.beta1;
       now2 = optim::scalar<float>(c[pow2_]) * how_.beta2;
-      how_.rate = how_.rate * std::sqrt(1 - now2) / (1 - now1);
+      how_.rate = rules::corrected_rate(how_.rate, now1, now2);
     }
     table->update(grad.rows.data(), n, grad.value.data<float>(), how_, scratch_.get(), c.parallel);
     if (!pow1_) return;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "core/row_locks.h"
 
@@ -12,6 +13,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
+#include "sparse/rule_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::sparse {
@@ -178,34 +180,24 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
   }
 }
 
+template <class T, class R, size_t... S>
+HWY_INLINE void update_by(const RowUpdate<T>& u, const R& rule, std::index_sequence<S...>) {
+  each_row<sizeof...(S)>(u, [=, p = u.param, states = u.state](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
+    using V = rules::HWY_NAMESPACE::Wide<decltype(d)>;
+    V value = load(mask, d, p + at);
+    [&](auto... state) HWY_ATTR {
+      rules::HWY_NAMESPACE::step(rule, V(g), value, state...);
+      (hn::BlendedStore(state.v, mask, d, states[S] + at), ...);
+    }(V(load(mask, d, states[S] + at))...);
+    store(d, mask, value.v, p + at);
+  });
+}
+
 template <class T> void UpdateRows(const RowUpdate<T>& given) {
   const RowUpdate<T> u = given;  // no store to a row can change it
-  T *const p = u.param, *const s0 = u.state[0], *const s1 = u.state[1];
-  const T rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
-  const auto move = [=](auto d, auto mask, auto by, int64_t at)
-                        HWY_ATTR { store(d, mask, hn::Sub(load(mask, d, p + at), by), p + at); };
-  if (u.rule == Rule::kSgd) {
-    each_row<0>(
-        u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR { move(d, mask, hn::Mul(hn::Set(d, rate), g), at); });
-  } else if (u.rule == Rule::kAdagrad) {
-    each_row<1>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
-      const auto moment = hn::Add(load(mask, d, s0 + at), hn::Mul(g, g));
-      hn::BlendedStore(moment, mask, d, s0 + at);
-      const auto under = hn::Add(hn::Sqrt(moment), hn::Set(d, epsilon));
-      move(d, mask, hn::Div(hn::Mul(hn::Set(d, rate), g), under), at);
-    });
-  } else {
-    each_row<2>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
-      const auto average = [&](const T* old, T keep, auto value, T add) HWY_ATTR {
-        return hn::Add(hn::Mul(hn::Set(d, keep), load(mask, d, old + at)), hn::Mul(hn::Set(d, add), value));
-      };
-      const auto first = average(s0, keep1, g, add1), second = average(s1, keep2, hn::Mul(g, g), add2);
-      hn::BlendedStore(first, mask, d, s0 + at);
-      hn::BlendedStore(second, mask, d, s1 + at);
-      const auto under = hn::Add(hn::Sqrt(second), hn::Set(d, epsilon));
-      move(d, mask, hn::Mul(hn::Set(d, rate), hn::Div(first, under)), at);
-    });
-  }
+  u.with_rule([&](const auto& rule) HWY_ATTR {
+    update_by(u, rule, std::make_index_sequence<std::remove_cvref_t<decltype(rule)>::kStates>());
+  });
 }
 void UpdateFloat(const RowUpdate<float>& u) { UpdateRows(u); }
 void UpdateDouble(const RowUpdate<double>& u) { UpdateRows(u); }

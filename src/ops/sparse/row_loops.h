@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "opdef/fused_ops.h"
+#include "sparse/update_rules.h"
 
 namespace anabranch::sparse {
 
@@ -31,12 +32,9 @@ template <class T> struct GatherPart {
 template <class T>
 void gather_parts(const GatherPart<T>* parts, int64_t count, int64_t begin, int64_t end, T* out, int64_t stride);
 
-enum class Rule : int32_t { kSgd, kAdagrad, kAdam };
-
 // Distinct rows of a table and their gradients, of which a row may have several: they are summed in the order of the
 // chain.
-template <class T> struct RowUpdate {
-  Rule rule = Rule::kSgd;
+template <class T> struct RowUpdate : rules::RowStep<T> {
   const int64_t* rows = nullptr;   // `count` distinct ones
   const int32_t* first = nullptr;  // of each row: index of its first gradient
   const int32_t* next = nullptr;   // of each gradient: the next one of the same row, -1 for the last
@@ -47,8 +45,7 @@ template <class T> struct RowUpdate {
   T* param = nullptr;
   std::array<T*, 2> state{};  // moments of the rule
   int64_t stride = 0;         // distance of rows of param or state, in elements
-  T rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
-  bool shared = false;  // other threads use the table: locks rows while changing them
+  bool shared = false;        // other threads use the table: locks rows while changing them
 };
 template <class T> void update_rows(const RowUpdate<T>& u);
 

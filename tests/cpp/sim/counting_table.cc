@@ -127,7 +127,7 @@ std::vector<int64_t> CountingTable::keys_of(int worker, int step) {
 
 void CountingTable::add(const Change& change) {
   sparse::RecordUpdate how;
-  how.rule = sparse::RecordRule::kSgd;
+  how.rule = sparse::RowRule::kSgd;
   how.rate = 1;
   how.makes_rows = true;
   GrowableTable::Scratch scratch;
