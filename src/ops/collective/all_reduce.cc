@@ -120,8 +120,7 @@ AB_OP(all_reduce)
     .effects(kEngineOnly)
     .infer(infer)
     .no_grad("sums gradients")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X");
       const Out out = op.out("Out");
       const int groups = op.attr<int32_t>("groups");
@@ -138,8 +137,7 @@ AB_OP(all_reduce)
       };
     })
     .with(rows_on_devices)
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X");
       const Out out = op.out("Out");
       const int groups = op.attr<int32_t>("groups"), per_in = x.count / groups, per_out = out.count / groups;
@@ -191,8 +189,7 @@ AB_OP(replica_weight)
     .with(loss_weight)
     .effects(kEngineOnly)
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In counted = op.in("Counted"), x = op.in("X");
       const Out out = op.out("Out");
       const int replica = op.attr<int32_t>("replica"), active = op.attr<int32_t>("active");
@@ -204,8 +201,7 @@ AB_OP(replica_weight)
         for (int64_t i = 0; i < n; ++i) to[i] = from ? from[i] * w : w;
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [weigh = device::Weigh<T>(op), counted = op.in("Counted"), replica = op.attr<int32_t>("replica"),
               active = op.attr<int32_t>("active")](KernelContext& c) {
         weigh(DeviceContext::of(c), share_of(c, counted, replica, active));

@@ -130,8 +130,7 @@ AB_OP(ring_weight)
     .effects(kEngineOnly | kAsynchronous)
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return together(0, weight_work(op)); })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto meeting = std::make_shared<WeightThere>(weight_work(op));
       return
           [meeting, weigh = device::Weigh<T>(op)](KernelContext& c) { weigh(DeviceContext::of(c), meeting->share(c)); };

@@ -16,13 +16,11 @@ AB_OP(adagrad)
     .with(rows_on_devices)
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .merges(StateMerge::kSum)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const ByRule<rules::Adagrad, T> rule{{T{1}, T{1}, number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kMoment, Rows::kTouched, rule);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, {.name = "adagrad",
                                     .states = as_slots(kMoment),
                                     .numbers = {1, 1, device::attribute<T>(op, "epsilon")},
@@ -38,14 +36,12 @@ AB_OP(decayed_adagrad)
     .with(rows_on_devices)
     .attr<float>("decay", 0.95f, "weight of the old moment")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const T decay = number<T>(op, "decay");
       const ByRule<rules::Adagrad, T> rule{{decay, 1 - decay, number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kMoment, Rows::kAll, rule);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const T decay = number<T>(op, "decay");
       return device::Update<T>(op, {.name = "adagrad",
                                     .states = as_slots(kMoment),
@@ -63,13 +59,11 @@ AB_OP(adadelta)
     .with(rows_on_devices)
     .attr<float>("rho", 0.95f, "weight of the old averages")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const ByRule<rules::Adadelta, T> rule{{number<T>(op, "rho"), number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kAverages, Rows::kAll, rule, [](KernelContext&) { return T{1}; });
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, {.name = "adadelta",
                                     .states = as_slots(kAverages),
                                     .numbers = {device::attribute<T>(op, "rho"), device::attribute<T>(op, "epsilon")},

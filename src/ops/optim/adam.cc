@@ -123,21 +123,13 @@ AB_OP(adam)
     .attr<bool>("lazy_mode", false, "a sparse gradient updates only its rows")
     .ignores("min_row_size_to_use_multithread", int64_t{1000})
     .infer(infer_adam)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return adam_kernel<typename decltype(tag)::type>(op);
-    })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return adam_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return adam_kernel<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return adam_on_device<T>(op); });
 
 AB_OP(fused_adam)
     .with(fused_form_of(ab_op_adam, {"Beta1Pow", "Beta2Pow"}))
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return fused_adam<typename decltype(tag)::type>(op);
-    })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return fused_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return fused_adam<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return fused_on_device<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::optim::adam_op

@@ -21,15 +21,13 @@ AB_OP(adamax)
       infer_update(c, as_slots(kState));
       check_numel(c, "Beta1Pow", 1);
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const ByRule<rules::Adamax, T> rule{{number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")}};
       const In rate = op.in("LearningRate"), pow = op.in("Beta1Pow");
       return elementwise_update<T>(op, kState, Rows::kAll, rule,
                                    [=](KernelContext& c) { return scalar<T>(c[rate]) / (1 - scalar<T>(c[pow])); });
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, {.name = "adamax",
                                     .states = as_slots(kState),
                                     .reads = {"Beta1Pow"},

@@ -145,10 +145,8 @@ AB_OP(average_accumulates)
     .dtype_of_input("param")
     .infer(infer)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return average_kernel<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return average_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return average_kernel<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return average_on_device<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::optim::average_op

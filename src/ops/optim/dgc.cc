@@ -99,9 +99,7 @@ AB_OP(dgc_momentum)
     .dtype_of_input("Param")
     .infer(infer_momentum)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return momentum_kernel<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return momentum_kernel<T>(op); });
 
 AB_OP(dgc_clip_by_norm)
     .doc(
@@ -122,8 +120,7 @@ AB_OP(dgc_clip_by_norm)
       c.same_as("Out", "X");
     })
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [begin = op.attr<float>("rampup_begin_step"), most = op.attr<float>("max_norm"),
               step = op.in("current_step"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].template data<T>();

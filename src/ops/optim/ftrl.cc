@@ -18,13 +18,11 @@ AB_OP(ftrl)
     .attr<float>("l2", 0.0f, "weight of the squares")
     .attr<float>("lr_power", -0.5f, "exponent of the learning rate, at most 0")
     .merges(StateMerge::kSum)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const ByRule<rules::Ftrl, T> rule{{number<T>(op, "l1"), number<T>(op, "l2"), number<T>(op, "lr_power")}};
       return elementwise_update<T>(op, kState, Rows::kAll, rule);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, {.name = "ftrl",
                                     .states = as_slots(kState),
                                     .numbers = {device::attribute<T>(op, "l1"), device::attribute<T>(op, "l2"),

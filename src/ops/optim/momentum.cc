@@ -30,23 +30,19 @@ AB_OP(momentum)
     .with(rows_on_devices)
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<bool>("use_nesterov", false, "uses Nesterov momentum")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return with_rule<T>(op, [&](auto rule) { return elementwise_update<T>(op, kState, Rows::kAll, rule); });
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, rule_on_device<T>(op));
     });
 
 AB_OP(fused_momentum)
     .with(fused_form_of(ab_op_momentum))
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return with_rule<T>(op, [&](auto rule) { return fused_update<T>(op, kState, rule); });
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return FusedOnDevice<T>(op, rule_on_device<T>(op));
     });
 

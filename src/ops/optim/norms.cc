@@ -131,11 +131,8 @@ AB_OP(lars_momentum)
     .attr<float>("lars_coeff", 0.001f, "trust coefficient, the factor for the ratio of norms")
     .attr<float>("lars_weight_decay", 0.0005f, "weight decay")
     .traits(kWholeParameter)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return lars_kernel<typename decltype(tag)::type>(op);
-    })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return lars_kernel<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, {.name = "lars_momentum",
                                     .states = {{"Velocity", "VelocityOut"}},
                                     .numbers = {device::attribute<T>(op, "mu"), device::attribute<T>(op, "lars_coeff"),
@@ -160,11 +157,8 @@ AB_OP(lamb)
       check_numel(c, "Beta1Pow", 1);
       check_numel(c, "Beta2Pow", 1);
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return lamb_kernel<typename decltype(tag)::type>(op);
-    })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return lamb_kernel<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(
           op, {.name = "lamb",
                .states = {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}},
@@ -186,9 +180,7 @@ AB_OP(dpsgd)
     .attr<int32_t>("seed", 0, "seed of the noise; 0: uses the seed of the process")
     .effects(kRandom)
     .traits(kWholeParameter)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return dpsgd_kernel<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return dpsgd_kernel<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::optim::norms_op

@@ -49,8 +49,7 @@ AB_OP(proximal_gd)
     .source("Duchi & Singer, JMLR 10, 2009")
     .with(updates())
     .with(shrink_attrs)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return elementwise_update<T>(op, kNoState, Rows::kAll, ProximalDescent<T>{shrink_of<T>(op)});
     });
 
@@ -62,8 +61,7 @@ AB_OP(proximal_adagrad)
     .with(updates(as_slots(kMoment)))
     .with(shrink_attrs)
     .merges(StateMerge::kSum)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return elementwise_update<T>(op, kMoment, Rows::kAll, ProximalAdagrad<T>{shrink_of<T>(op)});
     });
 

@@ -42,8 +42,7 @@ AB_OP(rmsprop)
     .attr<float>("momentum", 0.0f, "momentum coefficient")
     .attr<bool>("centered", false, "normalizes by the variance instead of the second moment")
     .infer(infer_rmsprop)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const T decay = number<T>(op, "decay"), mu = number<T>(op, "momentum"), epsilon = number<T>(op, "epsilon");
       const ByRule<rules::RmsProp, T> plain{{decay, mu, epsilon}};
       if (!op.in("MeanGrad")) return elementwise_update<T>(op, kPlain, Rows::kAll, plain);
@@ -52,8 +51,7 @@ AB_OP(rmsprop)
       }
       return elementwise_update<T>(op, kCentered, Rows::kAll, ByRule<rules::CenteredRmsProp, T>{{decay, mu, epsilon}});
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const bool centered = op.attr<bool>("centered");
       const device::UpdateRule rule{.name = "rmsprop",
                                     .states = centered ? as_slots(kCentered) : as_slots(kPlain),

@@ -13,22 +13,20 @@ AB_OP(sgd)
     .doc("Gradient descent: ParamOut = Param - LearningRate * Grad. A sparse Grad updates only its rows.")
     .with(updates())
     .with(rows_on_devices)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return elementwise_update<T>(op, kNoState, Rows::kTouched, kRule<T>);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return device::Update<typename decltype(tag)::type>(op, {.name = "sgd", .rows = Rows::kTouched});
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return device::Update<T>(op, {.name = "sgd", .rows = Rows::kTouched});
     });
 
 AB_OP(fused_sgd)
     .with(fused_form_of(ab_op_sgd))
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return fused_update<T>(op, kNoState, kRule<T>);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return FusedOnDevice<typename decltype(tag)::type>(op, {.name = "sgd"});
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return FusedOnDevice<T>(op, {.name = "sgd"});
     });
 
 }  // namespace

@@ -75,8 +75,7 @@ AB_OP(cvm)
     })
     .grad_reads({"X", "CVM"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), y = op.out("Y")](KernelContext& c) {
         const int64_t rows = c[x].rows(), width = c[x].row_elems(), grain = kCheapGrain / width + 1;
         const T* from = c[x].data<T>();
@@ -98,8 +97,7 @@ AB_GRAD(cvm)
       infer_gradient(c);
       check_counts(c);
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), counts = op.in("CVM"), dy = op.in("Y@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;

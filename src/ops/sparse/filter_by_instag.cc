@@ -121,9 +121,7 @@ AB_OP(filter_by_instag)
     .grad_reads({"Ins"}, {"LossWeight", "IndexMap"})
     .grad_from({"Out"})
     .grad_to({"Ins"})
-    .cpu<float, double, int64_t, int32_t>([](auto tag, const KernelArgs& op) {
-      return forward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double, int64_t, int32_t>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
 
 AB_GRAD(filter_by_instag)
     .doc("Ins@GRAD = Out@GRAD at the selected rows, zeros elsewhere.")
@@ -140,8 +138,7 @@ AB_GRAD(filter_by_instag)
                ShapeMismatch, "Out@GRAD must have the rows of Ins {}, got {}", ins.str(), dout.str());
       grad_as(c, "Ins@GRAD", "Ins", "Ins");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [map = op.in("IndexMap"), weight = op.in("LossWeight"), dout = op.in("Out@GRAD"),
               dx = op.out("Ins@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;

@@ -232,11 +232,8 @@ AB_OP(fused_embedding_concat)
     .no_grad("it is inserted after the gradients")
     .dtype_of_input("W")
     .with(reports_ids)
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_concat<typename decltype(tag)::type>(op);
-    })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_concat<T>(op); })
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto kernel = std::make_shared<GatherConcat<T>>(op);
       return [kernel](KernelContext& c) { (*kernel)(c); };
     });

@@ -53,11 +53,8 @@ AB_OP(fused_embedding_grad)
     .no_grad("it is inserted after the gradients")
     .dtype_of_input("W")
     .with(rows_on_devices)
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_table_grad<typename decltype(tag)::type>(op);
-    })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_table_grad<T>(op); })
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto sources = std::make_shared<GradSources<T>>(op);
       return [=, w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) {
         if (!c.needs(dw)) return;
@@ -199,11 +196,8 @@ AB_OP(fused_embedding_update)
     .infer(infer_update)
     .no_grad(optim::kNoGrad)
     .dtype_of_input("Param")
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_row_update<typename decltype(tag)::type>(op);
-    })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_row_update<T>(op); })
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto kernel = std::make_shared<Update<T>>(op);
       return [kernel](KernelContext& c) { (*kernel)(c); };
     });

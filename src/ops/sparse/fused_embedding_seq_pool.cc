@@ -100,10 +100,8 @@ AB_OP(fused_embedding_seq_pool)
     .grad_reads({"W", "Ids"})
     .grad_to({"W"})
     .with(reports_ids)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_pooling<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_pooling<T>(op); });
 
 AB_GRAD(fused_embedding_seq_pool)
     .doc("W@GRAD = the sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
@@ -112,10 +110,8 @@ AB_GRAD(fused_embedding_seq_pool)
       if (c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
     })
     .with(rows_on_devices)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_pooling_grad<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T>(op); })
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_pooling_grad<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::sparse::fused_embedding_seq_pool_op

@@ -59,8 +59,7 @@ AB_OP(hash)
       c.share_lod("Out", "X");
     })
     .no_grad("ids have no gradient")
-    .cpu<int64_t, int32_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<int64_t, int32_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto hashes = static_cast<uint64_t>(op.attr<int32_t>("num_hash"));
       const auto modulus = static_cast<uint64_t>(op.attr<int64_t>("mod_by"));
       return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {

@@ -51,8 +51,7 @@ AB_OP(lookup_sparse_table)
       c.share_lod("Out", "Ids");
     })
     .no_grad("the server updates its table")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [test = op.attr<bool>("is_test"), w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"),
               places = std::make_shared<Places>()](KernelContext& c) {
         const SelectedRows& table = c.value(w).rows();

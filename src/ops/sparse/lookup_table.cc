@@ -205,20 +205,16 @@ void look_up(OpDef& def, bool last_is_one) {
       .grad_reads({"W", "Ids"})
       .grad_to({"W"})
       .with(reports_ids)
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); })
-      .device<float, double>(
-          [](auto tag, const KernelArgs& op) { return queued_lookup<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return lookup_kernel<T>(op); })
+      .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_lookup<T>(op); });
 }
 
 void gradient(OpDef& def) {
   def.doc("W@GRAD = the sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
       .infer(infer_lookup_grad)
       .with(rows_on_devices)
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lookup_grad_kernel<typename decltype(tag)::type>(op); })
-      .device<float, double>(
-          [](auto tag, const KernelArgs& op) { return queued_lookup_grad<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return lookup_grad_kernel<T>(op); })
+      .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_lookup_grad<T>(op); });
 }
 
 AB_OP(lookup_table)

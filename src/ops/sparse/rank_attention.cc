@@ -66,8 +66,7 @@ AB_OP(rank_attention)
     .infer(infer)
     .grad_reads({"X", "RankOffset", "RankParam"})
     .grad_to({"RankParam"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [places = int64_t{op.attr<int32_t>("MaxRank")}, x = op.in("X"), offset = op.in("RankOffset"),
               param = op.in("RankParam"), out = op.out("Out")](KernelContext& c) {
         const Pairs pairs(c[x], c[offset], places);
@@ -91,8 +90,7 @@ AB_GRAD(rank_attention)
     .doc(
         "RankParam@GRAD = for the matrix of a pair, the sum of X[j]^T Out@GRAD[i] over all pairs of these positions. X "
         "has no gradient.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [places = int64_t{op.attr<int32_t>("MaxRank")}, x = op.in("X"), offset = op.in("RankOffset"),
               dout = op.in("Out@GRAD"), dparam = op.out("RankParam@GRAD")](KernelContext& c) {
         if (!c.needs(dparam)) return;

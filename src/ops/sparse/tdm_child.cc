@@ -63,8 +63,8 @@ AB_OP(tdm_child)
     .dtype_of_input("X")
     .infer(infer)
     .no_grad("nodes are integers")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using Id = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      using Id = T;
       return [count = int64_t{op.attr<int32_t>("child_nums")}, x = op.in("X"), tree = op.in("TreeInfo"),
               child = op.out("Child"), mask = op.out("LeafMask")](KernelContext& c) {
         const bool wide = c[child].dtype() == DType::kInt64, tree_wide = c[tree].dtype() == DType::kInt64;

@@ -172,8 +172,8 @@ AB_OP(tdm_sampler)
     .dtype_of_input("X")
     .infer(infer)
     .no_grad("nodes are integers")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using Id = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      using Id = T;
       const auto kept = std::make_shared<ir::Op>(op.op());
       const Slots slots{Layers(*kept), op.in("X"),       op.in("Travel"), op.in("Layer"),
                         op.out("Out"), op.out("Labels"), op.out("Mask"),  op.random()};
