@@ -65,7 +65,7 @@ void differentiate(GradContext& g, const char* type, const char* slot, std::vect
 
 void declare_moving(OpDef& def);    // the inputs, Y, the moving statistics, their momentum and epsilon
 void declare_forward(OpDef& def);   // the whole forward op
-void declare_backward(OpDef& def);  // the gradient op, but for X, Y and Bias
+void declare_backward(OpDef& def);  // the gradient op, except X, Y and Bias
 
 // Kernels for devices, followed by relu or not. The attribute kMatrix of the ops with relu: X is a matrix, whose
 // channels are last in any layout.

@@ -72,8 +72,8 @@ struct Lamb {  // state: Moment1, Moment2; p: beta1, beta2, epsilon, weight_deca
           epsilon(static_cast<T>(a.p[2])),
           decay(static_cast<T>(a.p[3])) {}
     AB_HD void operator()(int64_t i) const {
-      steps[i] = rules::lamb_step(this->p[i], this->state[0][i], this->state[1][i], grad[i], beta1, beta2,
-                                         epsilon, decay);
+      steps[i] =
+          rules::lamb_step(this->p[i], this->state[0][i], this->state[1][i], grad[i], beta1, beta2, epsilon, decay);
     }
   };
   template <class T> struct Move : RuleBase<T> {
