@@ -105,7 +105,7 @@ void CompiledProgram::Impl::drop_old_plans() {
 }
 
 void CompiledProgram::Impl::drop_plans() {
-  steps.clear();
+  bindings.clear();
   ++generation;
 }
 
@@ -120,47 +120,37 @@ void CompiledProgram::Impl::begin_alike() {
   alike = comm::rings_joined();
 }
 
-Step& CompiledProgram::Impl::step_for(const StepKey& key) {
+Binding& CompiledProgram::Impl::binding_for(const StepKey& key) {
   drop_old_plans();
-  const auto it = std::find_if(steps.begin(), steps.end(), [&](const Step& s) { return s.key() == key; });
-  if (it != steps.end()) {
-    steps.splice(steps.begin(), steps, it);
-    return steps.front();
+  const auto it = std::find_if(bindings.begin(), bindings.end(), [&](const Binding& b) { return b.key() == key; });
+  if (it != bindings.end()) {
+    bindings.splice(bindings.begin(), bindings, it);
+    return bindings.front();
   }
   const uint64_t seed = program->random_seed ? static_cast<uint64_t>(program->random_seed) : drawn_seed;
   ir::check_well_formed(*program);
-  steps.emplace_front(key, StepOptions{program.get(), &options, &values, seed});
-  if (static_cast<int64_t>(steps.size()) > std::max<int64_t>(1, Flags::plan_cache_size())) {
-    steps.pop_back();
+  bindings.emplace_front(key, StepOptions{program.get(), &options, &values, seed});
+  if (static_cast<int64_t>(bindings.size()) > std::max<int64_t>(1, Flags::plan_cache_size())) {
+    bindings.pop_back();
     ++generation;
   }
-  return steps.front();
+  return bindings.front();
 }
 
-Step* CompiledProgram::Impl::run_once(Step& step, const Slices& slices, uint32_t number, InScope* inside) {
-  Scope* lender = options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr;
-  constexpr int kPlaces = 4;  // the plan with passes and the one without may need values at different places
-  for (int attempt = 0; attempt < kPlaces; ++attempt) {
-    attempt == 0 ? inside->enter(*scope, lender) : inside->move_into_place(*scope, lender, step);
-    if (Step* ran = step.run(slices, number, {probe, plan_hook})) [[likely]]
-      return ran;
-  }
-  AB_THROW(Internal, "the values of a program do not stay where its plan has them");
-}
-
-void CompiledProgram::Impl::run_step(Step& step, const Slices& slices, const std::function<void()>& between,
+void CompiledProgram::Impl::run_step(Binding& binding, const Slices& slices, const std::function<void()>& between,
                                      const std::function<void(const Step&)>& use) {
   struct Release {
-    Step& step;
-    ~Release() { step.release_feeds(); }
-  } release{step};
-  Step* ran = &step;
-  InScope inside;
+    Binding& binding;
+    ~Release() { binding.release_feeds(); }
+  } release{binding};
+  const Step* ran = nullptr;
+  InScope inside(*scope, options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr);
   for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
     inside.leave();
     if (i > 0 && between) between();
     if (options.data_parallel && options.build.num_trainers > 1) begin_alike();
-    ran = run_once(step, slices, run_number++, &inside);
+    inside.enter();
+    ran = &binding.run(slices, run_number++, {probe, plan_hook}, inside);
   }
   if (!device::Devices::opened()) inside.leave();  // otherwise another thread may move fetched values to another place
   {
@@ -170,18 +160,18 @@ void CompiledProgram::Impl::run_step(Step& step, const Slices& slices, const std
   inside.leave();
   // The next run reuses the memory of temporaries, so only idle plans hold more than is needed.
   if (++since_drop < options.execution.num_iteration_per_drop_scope) return;
-  for (Step& s : steps) {
-    if (&s == &step) {
-      s.drop_idle();
-    } else {
-      s.drop_temporaries();
+  for (Binding& b : bindings) {
+    if (&b != &binding) {
+      b.drop_temporaries();
+    } else if (Step* idle = b.idle()) {
+      idle->drop_temporaries();
     }
   }
   since_drop = 0;
 }
 
 void CompiledProgram::Impl::drop_temporaries() {
-  for (Step& s : steps) s.drop_temporaries();
+  for (Binding& b : bindings) b.drop_temporaries();
   since_drop = 0;
 }
 
@@ -236,20 +226,19 @@ void CompiledProgram::run_slices(const RunRequest& request, std::vector<Fetched>
   }
   key.fetches = request.fetch;
   key.active = m.options.replicas;
-  Step& step = m.step_for(key);
-  m.run_step(step, slices, request.between, [out](const Step& s) { *out = s.collect(); });
+  m.run_step(m.binding_for(key), slices, request.between, [out](const Step& s) { *out = s.collect(); });
 }
 
 int CompiledProgram::replicas() const { return impl_->options.replicas; }
 
 std::string CompiledProgram::explain() const {
   const Impl::Exclusive exclusive(*impl_);
-  return impl_->steps.empty() ? "nothing has run yet\n" : impl_->steps.front().explain();
+  return impl_->bindings.empty() ? "nothing has run yet\n" : impl_->bindings.front().last().explain();
 }
 
 std::string CompiledProgram::graph_dot() const {
   const Impl::Exclusive exclusive(*impl_);
-  return impl_->steps.empty() ? "" : impl_->steps.front().dot();
+  return impl_->bindings.empty() ? "" : impl_->bindings.front().last().dot();
 }
 
 CompiledProgram::RandomState CompiledProgram::random_state() const {
@@ -293,14 +282,14 @@ void CompiledProgram::drop_temporaries() {
 int64_t CompiledProgram::temporary_bytes() const {
   const Impl::Exclusive exclusive(*impl_);
   int64_t bytes = 0;
-  for (const Step& s : impl_->steps) bytes += s.temporary_bytes();
+  for (Binding& b : impl_->bindings) b.each([&](const Step& s) { bytes += s.temporary_bytes(); });
   return bytes;
 }
 
 std::vector<MemoryUse> CompiledProgram::memory() const {
   const Impl::Exclusive exclusive(*impl_);
   std::vector<MemoryUse> out;
-  for (const Step& s : impl_->steps) s.add_memory(&out);
+  for (Binding& b : impl_->bindings) b.each([&](const Step& s) { s.add_memory(&out); });
   return out;
 }
 

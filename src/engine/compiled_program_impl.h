@@ -7,11 +7,10 @@
 #include <thread>
 
 #include "base/futex_mutex.h"
+#include "engine/binding.h"
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
-#include "engine/in_scope.h"
 #include "engine/replica_values.h"
-#include "engine/step.h"
 
 namespace anabranch {
 
@@ -40,15 +39,12 @@ struct CompiledProgram::Impl {
   // In a child of fork(): a thread that used the program exists in the parent only, and its step had ended.
   void after_fork();
   void drop_plans();
-  // The plan for these feeds and fetches, created if there is none.
-  Step& step_for(const StepKey& key);
-  // Runs it as many times as the strategy says and passes it to `use`; releases the memory of idle plans when that is
-  // due.
-  void run_step(Step& step, const Slices& slices, const std::function<void()>& between,
+  // The plans for these feeds and fetches, created if there are none.
+  Binding& binding_for(const StepKey& key);
+  // Runs one of them as many times as the strategy says and passes it to `use`; releases the memory of idle plans when
+  // that is due.
+  void run_step(Binding& binding, const Slices& slices, const std::function<void()>& between,
                 const std::function<void(const Step&)>& use);
-  // Runs it once, with its values where the plan needs them; they stay there during the lifetime of *inside. Returns
-  // the step that ran.
-  Step* run_once(Step& step, const Slices& slices, uint32_t number, InScope* inside);
   void drop_temporaries();
   void begin_alike();
 
@@ -56,8 +52,8 @@ struct CompiledProgram::Impl {
   std::shared_ptr<Scope> scope;
   CompileOptions options;
   ReplicaValues values;
-  std::list<Step> steps;    // most recently used first
-  uint64_t generation = 0;  // increased when a plan is dropped: pointers to plans are then invalid
+  std::list<Binding> bindings;  // most recently used first
+  uint64_t generation = 0;      // increased when one is dropped: pointers to bindings are then invalid
   uint64_t version;
   uint64_t moves = 0, flags = 0;  // of `values` and Flags::plan_epoch(), when the plans were created
   uint32_t run_number = 0;

@@ -9,27 +9,27 @@ void InScope::leave() {
   here_.reset();
 }
 
-void InScope::enter(Scope& scope, Scope* lender) {
+void InScope::enter() {
   leave();
-  pass(scope, lender);
+  pass();
 }
 
-void InScope::pass(Scope& scope, Scope* lender) {
-  here_.emplace(scope.gate());
-  if (lender) there_.emplace(lender->gate());
+void InScope::pass() {
+  here_.emplace(scope_.gate());
+  if (lender_) there_.emplace(lender_->gate());
 }
 
 // Threads that wait at the gates enter after the run for which the values were moved: otherwise two programs that need
 // them at different places would take them from each other without ever running.
-void InScope::move_into_place(Scope& scope, Scope* lender, Step& step) {
+void InScope::move_into_place(Step& step) {
   leave();
-  const RunGate::Change change(&scope.gate());
+  const RunGate::Change change(&scope_.gate());
   std::optional<RunGate::Change> change_there;
-  if (lender && &lender->gate() != &scope.gate()) change_there.emplace(&lender->gate());
+  if (lender_ && &lender_->gate() != &scope_.gate()) change_there.emplace(&lender_->gate());
   step.move_into_place();
   static auto& of_movers = *new RunGate();
   const RunGate::Run mover(of_movers);  // callers inside a run do not wait for the change, which is part of that run
-  pass(scope, lender);
+  pass();
 }
 
 }  // namespace anabranch

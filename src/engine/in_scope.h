@@ -11,15 +11,19 @@ class Step;
 
 class InScope {
  public:
-  // `lender`: another scope whose values the step uses, or null. Waits for a change of values that is in progress.
-  void enter(Scope& scope, Scope* lender);
+  // `lender`: another scope whose values the step uses, or null. Both outlive this.
+  InScope(Scope& scope, Scope* lender) : scope_(scope), lender_(lender) {}
+
+  void enter();  // waits for a change of values that is in progress
   // Also moves the values to where the step's plan needs them, waiting for the runs of others.
-  void move_into_place(Scope& scope, Scope* lender, Step& step);
+  void move_into_place(Step& step);
   void leave();
 
  private:
-  void pass(Scope& scope, Scope* lender);
+  void pass();
 
+  Scope& scope_;
+  Scope* const lender_;
   std::optional<RunGate::Run> here_, there_;
 };
 

@@ -63,12 +63,12 @@ void PreparedRun::run(std::span<const Tensor> batch, const std::function<void()>
                     : split_feed(batch_, {&key_.feeds, &whole_, m.options.replicas, Flags::exact_fluid()}, &slices_);
   slices_.resize(m.options.replicas);
   m.drop_old_plans();
-  if (!step_ || generation_ != m.generation || step_->key().active != active) {
+  if (!binding_ || generation_ != m.generation || binding_->key().active != active) {
     key_.active = active;
-    step_ = &m.step_for(key_);
+    binding_ = &m.binding_for(key_);
     generation_ = m.generation;
   }
-  m.run_step(*step_, slices_, between, use);
+  m.run_step(*binding_, slices_, between, use);
 }
 
 }  // namespace anabranch

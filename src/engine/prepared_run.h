@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/binding.h"
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
-#include "engine/step.h"
 
 namespace anabranch {
 
@@ -48,8 +48,8 @@ class PreparedRun {
   std::vector<Tensor> batch_;  // in key order
   std::vector<char> whole_;
   Slices slices_;
-  Step* step_ = nullptr;     // of the last run
-  uint64_t generation_ = 0;  // of the plans when step_ was found
+  Binding* binding_ = nullptr;  // of the last run
+  uint64_t generation_ = 0;     // of the plans when binding_ was found
 };
 
 }  // namespace anabranch

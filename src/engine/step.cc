@@ -10,13 +10,10 @@
 #include "base/flags.h"
 #include "base/user_error.h"
 #include "comm/group.h"
-#include "device/devices.h"
-#include "device/limit.h"
 #include "device/purpose.h"
 #include "engine/server_waits.h"
 #include "engine/step_memory.h"
 #include "engine/step_values.h"
-#include "graph/passes/passes.h"
 #include "graph/replicate.h"
 #include "opdef/device_status.h"
 #include "opdef/op_def.h"
@@ -71,12 +68,10 @@ Step::Step(const StepKey& key, const StepOptions& options)
     const auto least = std::get<int64_t>(get_flag("FLAGS_device_graphs"));
     if (least > 0) state_->queues()->capture(std::move(lowered_.capturable), static_cast<size_t>(least));
   }
-  note_outside();
+  layout_.emplace(Layout::Of{graph_, lowered_, *state_, passes_, compile_, key_.fetches});
+  note_changes();
   make_feed_slots();
   for (const auto& name : key_.fetches) add_fetch(name);
-  const bool in_place = std::any_of(passes_.begin(), passes_.end(),
-                                    [](const PassReport& p) { return p.applied && p.name == kReuseInput.name; });
-  shareable_ = find_temporaries(graph_, lowered_, in_place);
 }
 
 Graph Step::make_graph(std::vector<PassReport>* passes, std::vector<std::string>* near_misses) const {
@@ -105,24 +100,14 @@ Value* Step::hold(std::shared_ptr<Value> value) {
   return value ? outside_.emplace_back(std::move(value)).get() : nullptr;
 }
 
-void Step::note_outside() {
+void Step::note_changes() {
   const std::set<int> changed = changed_vars(graph_);
   std::set<Value*> seen;
-  const bool trusts = lowered_.trusts_shapes ||
-                      std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.trusts_shapes; });
   for (size_t v = 0; v < graph_.vars.size(); ++v) {
     const GraphVar& var = graph_.vars[v];
     Value* value = lowered_.values[v];
-    const bool given = var.fed || (lowered_.is_outside[v] && !var.dynamic);
-    const bool declared = var.desc.kind == VarKind::kLoDTensor && var.desc.shape.rank() > 0;
-    if (trusts && given && declared) declared_.push_back(static_cast<int>(v));
     if (!lowered_.is_outside[v] || !seen.insert(value).second) continue;
     if (var.desc.persistable && var.replica == 0 && changed.count(static_cast<int>(v))) written_.push_back(value);
-    if (!var.dynamic) {
-      watched_.push_back({value, {}});
-    } else {
-      unwatched_.emplace_back(value, var.place);  // readers of a dynamic value check its shape in every run
-    }
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const OpDef& def = find_op(graph_.nodes[i].op->type);
@@ -178,101 +163,6 @@ void Step::add_fetch(const std::string& name) {
     if (Value* v = hold(values_->find(name))) values.push_back(v);
   }
   fetches_.add(name, std::move(values), kept);
-}
-
-bool Step::watched_changed() {
-  bool changed = false;
-  for (Watched& w : watched_) {
-    if (w.form.is_that_of(*w.value)) [[likely]]
-      continue;
-    w.form = Form(*w.value);
-    changed = true;
-  }
-  return changed;
-}
-
-bool Step::unwatched_moved() const {
-  return std::any_of(unwatched_.begin(), unwatched_.end(), [](const auto& u) {
-    const Tensor* t = u.first->template get<Tensor>();
-    return t && t->initialized() && !(t->place() == u.second);
-  });
-}
-
-void Step::move_into_place() {
-  if (!disabled_) return anabranch::move_into_place(graph_, lowered_);
-  plain_->move_into_place();
-  watched_changed();  // the passes are not tried again only because of another place
-}
-
-bool Step::lay_out() {
-  laid_out_ = false;  // until every node is
-  if (device::Devices::opened() && !anabranch::is_in_place(graph_, lowered_)) return false;
-  if (state_->queues()) state_->queues()->drop_graphs();
-  int at = 0;
-  const MemoryPlan::Shaping without_memory(shareable_);
-  const device::Purpose values([&] { return made_by(graph_, at); });
-  try {
-    check_declared();
-    lowered_.plan->lay_out(&at);
-  } catch (Error& e) {
-    e.with_op(lowered_.describe[at]).with_while("inferring shapes");
-    if (const std::string inputs = inputs_of(graph_, lowered_, at); !inputs.empty()) e.with_note(inputs);
-    disable_passes(e);
-    return true;
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::kResourceExhausted, "out of memory").with_op(lowered_.describe[at]);
-  }
-  watched_changed();  // values created by this plan do not count as changed
-  trial_.set_work(touched_elems(graph_, lowered_));
-  if (memory_.outgrown(shareable_)) {
-    const bool at_once = may_run_parallel() || lowered_.plan->has_async() || lowered_.plan->queue_count() > 0;
-    place_temporaries(at_once);
-    if (state_->queues()) state_->queues()->follow_edges();
-  } else {
-    memory_.take_blocks(shareable_);
-  }
-  return laid_out_ = true;
-}
-
-void Step::place_temporaries(bool at_once) {
-  const device::Purpose temporaries(
-      [this] { return fmt::format("temporaries of the step that fetches {}", fmt::join(key_.fetches, ", ")); });
-  try {
-    lowered_.plan->order(memory_.place(shareable_, at_once));
-  } catch (const Error& e) {
-    throw without_room(e, memory_.placing(), graph_, lowered_, shareable_);
-  }
-}
-
-// Sub-blocks cannot be laid out before they run: their fused ops must not meet other shapes than declared.
-void Step::check_declared() const {
-  for (const int v : declared_) {
-    const ir::Var& desc = graph_.vars[v].desc;
-    const auto* t = lowered_.values[v]->get<Tensor>();
-    AB_CHECK(!t || !t->initialized() || compatible(t->shape(), desc.shape), ShapeMismatch,
-             "{} is declared {}, it holds {}", graph_.vars[v].name, desc.shape.str(), t->shape().str());
-  }
-}
-
-// The shapes may be refused by an op that passes created or changed. Without passes the user's own ops decide, and
-// format the error.
-void Step::disable_passes(const Error& refusal) {
-  const bool by_passes = lowered_.trusts_shapes ||
-                         std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
-  // The CPU has more memory than a device, but using it was not requested.
-  const bool full = refusal.kind() == ErrorKind::kResourceExhausted && compile_.on_devices();
-  if (!by_passes || full || refusal.kind() == ErrorKind::kInternal) throw refusal;
-  // Shapes do not matter if a flag is wrong: this throws its error.
-  for (const Place place : compile_.places) {
-    if (!place.on_host()) device::limit_of(device::Devices::get(), place.id);
-  }
-  if (!plain_) {
-    StepOptions options = options_;
-    options.disable = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());
-    plain_ = std::make_unique<Step>(key_, options);
-  }
-  watched_changed();  // these shapes were refused
-  disabled_ = true;
 }
 
 bool Step::may_run_parallel() const { return pool_->workers() > 1 && !lowered_.plan->is_chain(); }
@@ -333,15 +223,7 @@ bool Step::feed(const Slices& feeds, Trace* trace) {
   const TraceSpan span(trace, -1, TraceEvent::kFeed);
   values_->refresh_copies();
   const bool fed_changed = feeds_.bind(feeds);
-  return watched_changed() || fed_changed;
-}
-
-// Whether the shapes are those of the last run, which the passes refused.
-bool Step::stays_disabled(const Slices& feeds) {
-  if (!disabled_) [[likely]]
-    return false;
-  disabled_ = !feed(feeds, nullptr);
-  return disabled_;
+  return layout_->outside_changed() || fed_changed;
 }
 
 void Step::execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace) {
@@ -354,32 +236,15 @@ void Step::execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace) {
   values_->mark_written(written_, /*complete=*/true);
 }
 
-Step* Step::run(const Slices& feeds, uint32_t number, const Hooks& hooks) {
-  if (stays_disabled(feeds)) return run_plain(feeds, number, hooks);
-  {
-    const StepProfile::Run profiled(profile_, graph_, lowered_);
-    if (feed(feeds, profiled.trace()) || !laid_out_ || unwatched_moved()) {
-      const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
-      if (!lay_out()) return nullptr;
-    }
-    if (!disabled_) [[likely]] {
-      execute_and_note(number, hooks, profiled.trace());
-      return this;
-    }
+Layout::Made Step::run(const Slices& feeds, uint32_t number, const Hooks& hooks) {
+  const StepProfile::Run profiled(profile_, graph_, lowered_);
+  if (feed(feeds, profiled.trace()) || !layout_->holds()) {
+    const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
+    if (const Layout::Made made = layout_->make(may_run_parallel()); made != Layout::Made::kReady) return made;
+    trial_.set_work(touched_elems(graph_, lowered_));
   }
-  return run_plain(feeds, number, hooks);
-}
-
-Step* Step::run_plain(const Slices& feeds, uint32_t number, const Hooks& hooks) {
-  if (!plain_->run(feeds, number, hooks)) return nullptr;
-  watched_changed();  // values it creates do not count as changed
-  if (!reported_ && compile_.on_devices()) report_disabled();
-  return plain_.get();
-}
-
-void Step::release_feeds() {
-  feeds_.release();
-  if (plain_) plain_->release_feeds();
+  execute_and_note(number, hooks, profiled.trace());
+  return Layout::Made::kReady;
 }
 
 }  // namespace anabranch

@@ -1,9 +1,6 @@
 // Queries of a step: fetched values, how it runs, its memory.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdio>
-
 #include "engine/step.h"
 
 namespace anabranch {
@@ -45,15 +42,10 @@ std::string Step::explain_near_misses() const {
 }
 
 std::string Step::explain() const {
-  if (disabled_) return plain_->explain();
   std::string text =
       fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
                   key_.active, pool_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
-  text +=
-      fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
-  const auto laid =
-      std::count_if(shareable_.begin(), shareable_.end(), [](const Temporary& t) { return t.within >= 0; });
-  if (laid > 0) text += fmt::format("  {} results of reshapes lie where their operands do: nothing is copied\n", laid);
+  text += layout_->explain();
   if (!options_.disable.empty()) {
     text += fmt::format("  passes are disabled for this step: they reject these shapes ({})\n", options_.disable);
     if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";
@@ -76,38 +68,6 @@ std::string Step::explain() const {
   return text;
 }
 
-// Values are right, only slower than on a device: without a message the user would not look at explain().
-void Step::report_disabled() {
-  reported_ = true;
-  const std::vector<Place>& places = compile_.places;
-  const auto device = std::find_if(places.begin(), places.end(), [](Place p) { return !p.on_host(); });
-  const std::string text =
-      fmt::format("anabranch: the step that fetches {} runs on the CPU, not on {}: the passes reject its shapes ({})\n",
-                  fmt::join(key_.fetches, ", "), device->str(), plain_->options_.disable);
-  std::fputs(text.c_str(), stderr);
-}
-
-void Step::drop_own_temporaries() {
-  if (state_->queues()) state_->queues()->drop_graphs();
-  for (Value& v : lowered_.temporaries) {
-    if (Tensor* t = v.get<Tensor>()) t->release();
-  }
-  for (const auto& set : lowered_.blocks) set->drop();
-  memory_.drop();
-  laid_out_ = false;
-}
-
-void Step::drop_temporaries() {
-  drop_own_temporaries();
-  if (plain_) plain_->drop_temporaries();
-}
-
-void Step::drop_idle() {
-  if (!plain_) return;
-  if (!disabled_) return plain_->drop_temporaries();
-  drop_own_temporaries();
-}
-
 void Step::add_memory(std::vector<MemoryUse>* out) const {
   for (size_t v = 0; v < graph_.vars.size(); ++v) {
     const GraphVar& var = graph_.vars[v];
@@ -120,16 +80,6 @@ void Step::add_memory(std::vector<MemoryUse>* out) const {
     });
   }
   feeds_.add_memory(key_.feeds, out);
-  if (plain_) plain_->add_memory(out);
-}
-
-int64_t Step::temporary_bytes() const {
-  int64_t bytes = memory_.bytes();
-  for (const Value& v : lowered_.temporaries) {
-    if (const Tensor* t = v.get<Tensor>(); t && t->initialized() && !memory_.holds(t->raw()))
-      bytes += static_cast<int64_t>(t->bytes());
-  }
-  return plain_ ? bytes + plain_->temporary_bytes() : bytes;
 }
 
 }  // namespace anabranch

@@ -1,0 +1,46 @@
+// One way of calling a program (names fed, names fetched, replicas with work), bound to its plans: the one with passes,
+// and the one without passes that change ops, which is created when passes refuse the shapes of a run. Passes therefore
+// never change what is accepted. One caller at a time.
+#pragma once
+#include <optional>
+
+#include "engine/in_scope.h"
+#include "engine/step.h"
+
+namespace anabranch {
+
+class Binding {
+ public:
+  Binding(const StepKey& key, const StepOptions& options) : options_(options), passed_(key, options) {}
+
+  const StepKey& key() const { return passed_.key(); }
+  // Runs the plan for these shapes, with its values where it needs them; they stay there while `inside` is. Returns the
+  // plan that ran. The feeds are borrowed until release_feeds().
+  Step& run(const Slices& feeds, uint32_t number, const Step::Hooks& hooks, InScope& inside);
+  void release_feeds() {
+    each([](Step& step) { step.release_feeds(); });
+  }
+  void drop_temporaries() {
+    each([](Step& step) { step.drop_temporaries(); });
+  }
+
+  const Step& last() const { return refused_ ? *plain_ : passed_; }  // the plan for the last shapes
+  Step* idle() { return refused_ ? &passed_ : plain_ ? &*plain_ : nullptr; }  // the other one; null: there is none
+  template <class Use> void each(Use use) {
+    use(passed_);
+    if (plain_) use(*plain_);
+  }
+
+ private:
+  Layout::Made run_in_place(Step& step, const Slices& feeds, uint32_t number, const Step::Hooks& hooks,
+                            InScope& inside);
+  void report_refusal();
+
+  StepOptions options_;
+  Step passed_;
+  std::optional<Step> plain_;
+  bool refused_ = false;   // passes refused the last shapes
+  bool reported_ = false;  // that the CPU runs a plan meant for devices
+};
+
+}  // namespace anabranch
