@@ -69,7 +69,7 @@ DEFECTS: List[Named] = [
           "if (failed_node_.load(std::memory_order_relaxed) >= 0) return true;",
           "if (!MUTANT && failed_node_.load(std::memory_order_relaxed) >= 0) return true;",
           "parameters are updated from values of a failed step", "exec and engine tests"),
-    Named("lay_out_left_half_done", "src/engine/step.cc",
+    Named("lay_out_left_half_done", "src/engine/layout.cc",
           "laid_out_ = false;  // until every node is", "if (!MUTANT) laid_out_ = false;  // until every node is",
           "after an error of shapes the next step uses half old shapes", "test_written_twice.py, engine tests"),
     # ---- runs, replicas, scopes
