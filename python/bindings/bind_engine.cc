@@ -11,6 +11,7 @@
 #include "device/devices.h"
 #include "device/pool.h"
 #include "engine/compiled_program.h"
+#include "engine/feed.h"
 
 namespace anabranch::python {
 namespace {
@@ -28,9 +29,10 @@ FeedMap feed_map(const nb::dict& feed) {
 
 // feeds: one dict, or one a replica. Result: one item a fetch; a list with one item a replica when not merged.
 nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std::string>& fetch, bool numpy,
-             bool merged) {
+             bool merged, bool read) {
   RunRequest request;
   request.fetch = fetch;
+  request.read = read;
   for (nb::handle feed : feeds) request.feeds.push_back(feed_map(nb::borrow<nb::dict>(feed)));
   request.between = check_signals;
   std::vector<Fetched> fetched;
@@ -112,13 +114,15 @@ void bind_strategies(nb::module_& m) {
 Tensor feed_tensor(const std::string& name, nb::handle value) {
   TensorRef* t = nullptr;
   if (nb::try_cast<TensorRef*>(value, t) && t) {
-    AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor fed as {} was never set", name);
+    if (!t->get().initialized()) throw BadFeed("the LoDTensor fed as " + name + " was never set");
     return t->get();
   }
   try {
     return borrow_array(value);
-  } catch (Error& e) {
-    throw e.with_while("feeding " + name);
+  } catch (const Error& e) {
+    BadFeed bad(e.message());
+    bad.with_while("feeding " + name);
+    throw bad;
   }
 }
 
@@ -185,7 +189,8 @@ void bind_engine(nb::module_& m) {
           nb::arg("program"), nb::arg("scope"), nb::arg("replicas"), nb::arg("data_parallel"), nb::arg("loss_name"),
           nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(),
           nb::arg("devices") = std::vector<int>(), nb::keep_alive<1, 9>())
-      .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
+      .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"),
+           nb::arg("read") = false)
       .def("replicas", &CompiledProgram::replicas)
       .def("explain", &CompiledProgram::explain, CallUnlocked())
       .def("graph_dot", &CompiledProgram::graph_dot, CallUnlocked())

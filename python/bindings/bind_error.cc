@@ -7,14 +7,16 @@
 #include <string_view>
 
 #include "bind.h"
+#include "engine/feed.h"
 
 namespace anabranch::python {
 namespace {
 
-PyObject* error_classes = nullptr;  // dict: name of an ErrorKind -> class; lives as long as the process
+// dict: name of an ErrorKind, or BadFeed -> class; lives as long as the process
+PyObject* error_classes = nullptr;
 
-void raise(ErrorKind kind, std::string_view text) {
-  PyObject* cls = error_classes ? PyDict_GetItemString(error_classes, error_kind_name(kind)) : nullptr;
+void raise(const char* name, std::string_view text) {
+  PyObject* cls = error_classes ? PyDict_GetItemString(error_classes, name) : nullptr;
   // Messages may quote bytes of damaged files.
   PyObject* message = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
   if (message) PyErr_SetObject(cls ? cls : PyExc_RuntimeError, message);
@@ -39,12 +41,14 @@ void translate(const std::exception_ptr& pointer, void*) {
     } catch (nb::python_error& error) {
       error.restore();
     }
+  } catch (const BadFeed& e) {
+    raise("BadFeed", e.text());
   } catch (const Error& e) {
-    raise(e.kind(), e.text());
+    raise(error_kind_name(e.kind()), e.text());
   } catch (const UserError& e) {
     restore(e.cause());
   } catch (const std::bad_alloc&) {
-    raise(ErrorKind::kResourceExhausted, Error(ErrorKind::kResourceExhausted, "out of memory").text());
+    raise(error_kind_name(ErrorKind::kResourceExhausted), Error(ErrorKind::kResourceExhausted, "out of memory").text());
   }
 }
 

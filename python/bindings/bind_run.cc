@@ -37,7 +37,7 @@ class PreparedCall {
   }
 
   // The fetched values; a tuple if one has sequences but arrays are requested; None if other names are fed or fetched;
-  // False if a value needs the slow path.
+  // False if a value must be converted.
   nb::object run(const nb::handle& feed, const nb::handle& fetch_list, bool numpy) {
     if (running_ || run_.stale() || !same_fetches(fetch_list) || !same_keys(feed)) return nb::none();
     if (!take(feed)) return nb::bool_(false);
@@ -104,7 +104,7 @@ class PreparedCall {
     for (size_t k = 0; k < keys_.size() && PyDict_Next(feed.ptr(), &position, &key, &value); ++k) {
       if (fed_as_[k] < 0) continue;
       const auto i = static_cast<size_t>(fed_as_[k]);
-      if (!tensor_over(value, &batch_[i]) || !run_.fits(i, batch_[i])) return false;
+      if (!tensor_over(value, &batch_[i])) return false;
       held_[i] = nb::borrow(value);  // another thread may empty the dict meanwhile
     }
     return true;

@@ -197,14 +197,19 @@ std::pair<std::vector<std::string>, std::vector<Tensor>> relevant(const ir::Prog
 
 std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
   std::vector<Fetched> out;
-  if (request.feeds.size() > 1) {
-    run_slices(request, &out);
-    return out;
+  try {
+    request.feeds.size() > 1 ? run_slices(request, &out) : run_batch(request, &out);
+  } catch (const BadFeed& e) {
+    if (!request.read) throw;
+    throw Error(e.kind(), "read: " + e.message());
   }
-  const auto [names, batch] = relevant(*impl_->program, request.feeds.empty() ? FeedMap{} : request.feeds[0]);
-  PreparedRun prepared(*this, names, request.fetch);
-  prepared.run(batch, request.between, [&](const Step& step) { out = step.collect(); });
   return out;
+}
+
+void CompiledProgram::run_batch(const RunRequest& request, std::vector<Fetched>* out) {
+  const auto [names, batch] = relevant(*impl_->program, request.feeds.empty() ? FeedMap{} : request.feeds[0]);
+  PreparedRun prepared(*this, names, request.fetch, request.read ? 1 : 0);
+  prepared.run(batch, request.between, [out](const Step& step) { *out = step.collect(); });
 }
 
 // A feed per replica.
@@ -218,7 +223,7 @@ void CompiledProgram::run_slices(const RunRequest& request, std::vector<Fetched>
   for (FeedMap feed : request.feeds) {
     std::sort(feed.begin(), feed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     auto [names, tensors] = relevant(*m.program, feed);
-    for (size_t i = 0; i < names.size(); ++i) check_fed(names[i], tensors[i]);
+    for (size_t i = 0; i < names.size(); ++i) check_fed(Fed(*m.program, names[i]), 1, &tensors[i]);
     if (slices.empty()) key.feeds = names;
     AB_CHECK(names == key.feeds, InvalidArgument, "the replicas are fed different variables: {} and {}",
              fmt::join(key.feeds, ", "), fmt::join(names, ", "));

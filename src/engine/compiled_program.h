@@ -44,6 +44,7 @@ using FeedMap = std::vector<std::pair<std::string, Tensor>>;  // the memory is b
 struct RunRequest {
   std::vector<FeedMap> feeds;  // one: a whole batch, split over the replicas; otherwise one per replica
   std::vector<std::string> fetch;
+  bool read = false;  // the feeds are batches of a reader: each is that of one replica, and errors name the op `read`
   std::function<void()> between = {};  // called between iterations (num_iteration_per_run); may throw
 };
 
@@ -93,6 +94,7 @@ class CompiledProgram {
  private:
   friend class PreparedRun;
   struct Impl;
+  void run_batch(const RunRequest& request, std::vector<Fetched>* out);
   void run_slices(const RunRequest& request, std::vector<Fetched>* out);
 
   std::unique_ptr<Impl> impl_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/flags.h"
+
 namespace anabranch {
 namespace {
 
@@ -38,16 +40,71 @@ int count_slices(std::span<const Tensor> batch, const FeedSplit& how) {
   return slices < 0 ? how.replicas : slices;
 }
 
+// Whether each axis that the value has is as declared.
+bool fits(const Fed& fed, int devices, const Shape& shape) {
+  if (shape.rank() > fed.declared.rank()) return false;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t extent = fed.declared[axis];
+    if (extent >= 0 && shape[axis] != (axis == 0 ? extent * devices : extent)) return false;
+  }
+  return true;
+}
+
+// The shape with axes of extent 1 to the declared rank; of no other rank if the program declares other extents.
+Shape completed(const Fed& fed, Shape shape) {
+  for (int axis = shape.rank(); axis < fed.declared.rank(); ++axis) {
+    if (fed.declared[axis] >= 0 && fed.declared[axis] != 1) break;
+    shape.push_back(1);
+  }
+  return shape;
+}
+
+void check_promise(const Fed& fed, int devices, Tensor* value) {
+  if (value->dtype() != fed.dtype) [[unlikely]] {
+    const char* dtype = dtype_name(fed.dtype);
+    throw BadFeed(fmt::format("the data type of fed variable '{}' is {}, but {} is given; feed array.astype('{}')",
+                              fed.name, dtype, dtype_name(value->dtype()), dtype));
+  }
+  const bool fitting = fits(fed, devices, value->shape());
+  if (fitting && value->shape().rank() == fed.declared.rank()) [[likely]]
+    return;
+  if (fitting && Flags::exact_fluid()) return;
+  const Shape whole = completed(fed, value->shape());
+  if (!fitting || whole.rank() != fed.declared.rank()) {
+    throw BadFeed(
+        fmt::format("the shape of fed variable '{}' is {}{} (-1: any), but {} is given", fed.name, fed.declared.str(),
+                    devices == 1 ? "" : fmt::format(" on each of {} devices", devices), value->shape().str()));
+  }
+  Tensor rows = *value;
+  if (!rows.contiguous()) {
+    rows = Tensor();
+    rows.copy_from(*value, value->place());
+  }
+  rows = rows.reshaped(whole);
+  rows.set_lod(value->lod_ref());
+  *value = std::move(rows);
+}
+
 }  // namespace
 
-void check_fed(const std::string& name, const Tensor& value) {
-  AB_CHECK(value.initialized(), InvalidArgument, "feed {} must hold a value", name);
-  AB_CHECK(value.shape().rank() > 0, ShapeMismatch, "feed {} must have rank 1 at least, got rank 0", name);
-  if (!value.lod_ref()) return;
+Fed::Fed(const ir::Program& program, const std::string& of) : name(of) {
+  const auto var = program.global_block().find_var(of);
+  AB_CHECK(var != nullptr, NotFound, "fed variable {} is not in the program", of);
+  dtype = var->dtype;
+  checked = var->need_check_feed;
+  persistable = var->persistable;
+  declared = checked && var->shape.rank() == 0 ? Shape{1} : var->shape;  // arrays without axes come as one number
+}
+
+void check_fed(const Fed& fed, int devices, Tensor* value) {
+  AB_CHECK(value->initialized(), InvalidArgument, "feed {} must hold a value", fed.name);
+  AB_CHECK(value->shape().rank() > 0, ShapeMismatch, "feed {} must have rank 1 at least, got rank 0", fed.name);
+  if (fed.checked) check_promise(fed, devices, value);
+  if (!value->lod_ref()) return;
   try {
-    check_lod(value.lod(), value.rows());
+    check_lod(value->lod(), value->rows());
   } catch (const Error& e) {
-    throw Error(e.kind(), fmt::format("feed {}: {}", name, e.message()));
+    throw Error(e.kind(), fmt::format("feed {}: {}", fed.name, e.message()));
   }
 }
 

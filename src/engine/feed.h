@@ -1,10 +1,12 @@
-// Fed batches, split into one slice per replica.
+// Fed batches: checked against the program, and split into one slice per replica.
 #pragma once
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "core/tensor.h"
+#include "ir/program.h"
 
 namespace anabranch {
 
@@ -18,8 +20,28 @@ struct FeedSplit {
   bool refuse_idle = false;  // fewer slices than replicas are an error
 };
 
-// A fed tensor holds a value with at least one axis, and its sequences, if any, cover all of its rows.
-void check_fed(const std::string& name, const Tensor& value);
+// A fed variable, as the program declares it.
+struct Fed {
+  // NotFound for a name that the program does not have.
+  Fed(const ir::Program& program, const std::string& name);
+
+  std::string name;
+  DType dtype;
+  Shape declared;
+  bool checked;      // created by fluid.data, which promises to compare what is fed with its declaration
+  bool persistable;  // fed whole to every replica, unless there is exactly one whole per replica
+};
+
+// What is fed is no tensor, or breaks the promise of fluid.data.
+class BadFeed : public Error {
+ public:
+  explicit BadFeed(std::string message) : Error(ErrorKind::kInvalidArgument, std::move(message)) {}
+};
+
+// The one check of fed values. They hold a value with at least one axis, their sequences cover all rows, and they keep
+// the promise of fluid.data. `devices` replicas share the rows. Axes of extent 1 that are missing at the end are added,
+// except in Fluid's exact mode, which leaves them out.
+void check_fed(const Fed& fed, int devices, Tensor* value);
 
 // Slices of ceil(rows / replicas) rows each, or sequences if there are any; returns the number of replicas that have
 // rows. `slices` is reused. ShapeMismatch if two feeds give rows to different numbers of replicas.

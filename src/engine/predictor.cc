@@ -9,14 +9,11 @@ namespace anabranch {
 namespace {
 
 // Ops would also detect it, and name a variable that the user has never written.
-void check_input(const PreparedRun::Fed& fed, const Tensor& value) {
+void check_input(const Fed& fed, const Tensor& value) {
   AB_CHECK(value.dtype() == fed.dtype, InvalidArgument, "input {} must be {}, got {}", fed.name, dtype_name(fed.dtype),
            dtype_name(value.dtype()));
-  bool fits = value.shape().rank() == fed.declared.rank();
-  for (int i = 0; fits && i < fed.declared.rank(); ++i) {
-    fits = fed.declared[i] < 0 || fed.declared[i] == value.shape()[i];
-  }
-  AB_CHECK(fits, ShapeMismatch, "input {} must be {}, got {}", fed.name, fed.declared.str(), value.shape().str());
+  AB_CHECK(compatible(fed.declared, value.shape()), ShapeMismatch, "input {} must be {}, got {}", fed.name,
+           fed.declared.str(), value.shape().str());
 }
 
 }  // namespace

@@ -9,14 +9,11 @@
 namespace anabranch {
 
 PreparedRun::PreparedRun(CompiledProgram& program, const std::vector<std::string>& feeds,
-                         std::vector<std::string> fetches)
-    : program_(program), version_(program.impl_->program->version()) {
-  const ir::Block& block = program.impl_->program->global_block();
-  for (const auto& name : feeds) {
-    const auto var = block.find_var(name);
-    AB_CHECK(var != nullptr, NotFound, "fed variable {} is not in the program", name);
-    fed_.push_back({name, var->dtype, var->shape, var->need_check_feed, var->persistable});
-  }
+                         std::vector<std::string> fetches, int devices)
+    : program_(program),
+      version_(program.impl_->program->version()),
+      devices_(devices ? devices : program.impl_->feed_devices()) {
+  for (const auto& name : feeds) fed_.emplace_back(*program.impl_->program, name);
   key_order_.resize(fed_.size());
   std::iota(key_order_.begin(), key_order_.end(), size_t{0});
   std::sort(key_order_.begin(), key_order_.end(), [&](size_t a, size_t b) { return fed_[a].name < fed_[b].name; });
@@ -28,28 +25,16 @@ PreparedRun::PreparedRun(CompiledProgram& program, const std::vector<std::string
 
 bool PreparedRun::stale() const { return program_.impl_->program->version() != version_; }
 
-bool PreparedRun::fits(size_t i, const Tensor& batch) const {
-  const Fed& f = fed_[i];
-  if (!f.checked) return true;
-  if (batch.dtype() != f.dtype || batch.shape().rank() != f.declared.rank()) return false;
-  const int64_t rows = f.declared.rank() ? f.declared[0] : kUnknown;
-  if (rows >= 0 && batch.shape()[0] != rows * program_.impl_->feed_devices()) return false;
-  for (int axis = 1; axis < f.declared.rank(); ++axis) {
-    if (f.declared[axis] >= 0 && batch.shape()[axis] != f.declared[axis]) return false;
-  }
-  return true;
-}
-
-// Validates the batch, and puts it into the order of the key.
+// Checks the batch, and puts it into the order of the key.
 void PreparedRun::take(std::span<const Tensor> batch) {
   AB_CHECK(batch.size() == fed_.size(), InvalidArgument, "{} values must be fed, got {}", fed_.size(), batch.size());
   for (size_t k = 0; k < key_order_.size(); ++k) {
-    const Tensor& t = batch[key_order_[k]];
+    Tensor& t = batch_[k];
+    t = batch[key_order_[k]];
     const Fed& f = fed_[key_order_[k]];
-    check_fed(f.name, t);
+    check_fed(f, devices_, &t);
     const bool one_a_replica = f.declared.rank() > 0 && t.rows() == f.declared[0] * program_.impl_->options.replicas;
     whole_[k] = f.persistable && !one_a_replica;
-    batch_[k] = t;
   }
 }
 

@@ -15,22 +15,13 @@ namespace anabranch {
 
 class PreparedRun {
  public:
-  struct Fed {
-    std::string name;
-    DType dtype;
-    Shape declared;
-    bool checked;      // created by fluid.data, which promises to check fed values
-    bool persistable;  // fed whole to every replica, unless there is exactly one whole per replica
-  };
-
-  // NotFound for a fed name that the program does not have.
-  PreparedRun(CompiledProgram& program, const std::vector<std::string>& feeds, std::vector<std::string> fetches);
+  // NotFound for a fed name that the program does not have. `devices`: replicas that share the rows of a batch; 0: all.
+  PreparedRun(CompiledProgram& program, const std::vector<std::string>& feeds, std::vector<std::string> fetches,
+              int devices = 0);
 
   bool stale() const;
   const std::vector<Fed>& fed() const { return fed_; }
   const std::vector<std::string>& fetches() const { return key_.fetches; }
-  // Checks the promise of fluid.data for the i-th fed variable of this batch.
-  bool fits(size_t i, const Tensor& batch) const;
 
   // `batch`, in the order of the constructor's names, is one whole batch. `between` is called between iterations; `use`
   // with the plan that ran, whose fetched values are valid until it returns.
@@ -42,6 +33,7 @@ class PreparedRun {
 
   CompiledProgram& program_;
   uint64_t version_;
+  int devices_;
   std::vector<Fed> fed_;           // in the caller's order
   std::vector<size_t> key_order_;  // key_.feeds[i] is fed_[key_order_[i]]
   StepKey key_;

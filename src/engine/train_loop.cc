@@ -137,12 +137,7 @@ void TrainLoop::Impl::keep_values(Shown values) {
 }
 
 void TrainLoop::Impl::one_batch(Trainer& t, int index) {
-  for (size_t i = 0; i < t.columns.size(); ++i) {
-    t.fed[i] = t.batch.columns[t.columns[i]];
-    AB_CHECK(t.prepared->fits(i, t.fed[i]), ShapeMismatch, "slot {} gives {} of {}, the program declares {} of {}",
-             t.prepared->fed()[i].name, t.fed[i].shape().str(), dtype_name(t.fed[i].dtype()),
-             t.prepared->fed()[i].declared.str(), dtype_name(t.prepared->fed()[i].dtype));
-  }
+  for (size_t i = 0; i < t.columns.size(); ++i) t.fed[i] = t.batch.columns[t.columns[i]];
   const int64_t number = t.batches.load(std::memory_order_relaxed) + 1;
   const bool due = options.show_every > 0 && number % options.show_every == 0;
   std::optional<Shown> values;

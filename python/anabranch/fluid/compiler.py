@@ -225,7 +225,7 @@ class CompiledProgram:
             self._table, self._table_version = FeedTable(self._program.desc), self._program.desc.version
             self._readers = ProgramReaders(self._program)
         result = self._engine.run(self._feeds(feed), names, bool(return_numpy),
-                                  bool(return_merged) or not self._is_data_parallel)
+                                  bool(return_merged) or not self._is_data_parallel, bool(self._readers))
         if self._build_strategy.debug_graphviz_path:
             from ..drawing import draw_new  # few programs draw
             draw_new(self._build_strategy.debug_graphviz_path)
@@ -242,7 +242,7 @@ class CompiledProgram:
         if feed is None:
             return []
         if isinstance(feed, dict):
-            return [self._table.accept(feed, self._replicas())]
+            return [self._table.accept(feed)]
         if not isinstance(feed, (list, tuple)):
             raise InvalidType("feed must be a dict, or a list of one dict per replica, got %s" % type(feed).__name__)
         if not all(isinstance(f, dict) for f in feed):

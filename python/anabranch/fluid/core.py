@@ -29,12 +29,13 @@ from .errors import (
     Unavailable,
     Unsupported,
 )
+from .errors import InvalidValue as _InvalidValue
 from .framework.context import OpRole
 from .framework.dtype import VarType
 from .framework.flags import GlobalFlags
 from .framework.places import CUDAPinnedPlace, CUDAPlace, _place_of, get_cuda_device_count, is_compiled_with_cuda
 
-_core.set_error_classes(BY_KIND)
+_core.set_error_classes({**BY_KIND, "BadFeed": _InvalidValue})
 # Frames of this package are not the user's lines.
 _core.set_package_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
 LoDTensor._dtype = lambda self: VarType(self._dtype_number())  # type: ignore[attr-defined]

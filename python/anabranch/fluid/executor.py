@@ -265,7 +265,8 @@ class Executor(FeedAndFetchOps):
             return []
         self._trainers.note(program)
         try:
-            result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
+            feeds = ready.feeds(feed)
+            result = ready.engine.run(feeds, names, bool(return_numpy), True, bool(ready.readers))
         except EnforceNotMet as e:
             run_faults.refuse(e, program, feed)
             raise

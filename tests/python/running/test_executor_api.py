@@ -114,6 +114,46 @@ def test_dtypes_that_no_tensor_has(value):
         run({"x": value}, [fluid.layers.scale(x, 2.0)])
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_each_way_of_calling_checks_alike(replicas):
+    """The first call, a call like an earlier one, and a list of feeds take and refuse the same values."""
+    x, label = fluid.data("x", [None, 4]), fluid.data("label", [None, 1], "int64")
+    y = fluid.layers.cast(label, "float32") + fluid.layers.reduce_sum(x, dim=1, keep_dim=True)
+    program, exe = fluid.default_main_program(), fluid.Executor()
+    if replicas > 1:
+        program = fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(replicas))
+    good = {"x": ones(2, 4), "label": np.array([[3], [4]])}
+    refused = [({"x": ones(2, 3)}, r"'x' is \[-1, 4\].* \(-1: any\), but \[2, 3\] is given"),
+               ({"x": ones(2, 4, dtype="float64")}, r"'x' is float32, but float64 is given; .*astype\('float32'\)"),
+               ({"label": np.array([[[3]], [[4]]])}, r"'label' is \[-1, 1\].* \(-1: any\), but \[2, 1, 1\] is given")]
+    for lists in (False, True):
+        for _ in range(2):
+            for change, message in refused:
+                feed = dict(good, **change)
+                with pytest.raises(ValueError, match=message) as info:
+                    exe.run(program, [feed] * replicas if lists else feed, [y])
+                assert type(info.value).__name__ == "ValueError"
+            for labels in (good["label"], good["label"][:, 0]):   # an axis of extent 1 may be missing at the end
+                feed = dict(good, label=labels)
+                got, = exe.run(program, [feed] * replicas if lists else feed, [y])
+                assert got.tolist() == [[7], [8]] * (replicas if lists else 1)
+
+
+@pytest.mark.parametrize("exact", ["", "1.8.5"])
+def test_sequences_stay_where_an_axis_is_added(exact):
+    y, exe = fluid.layers.scale(fluid.data("x", [None, 1], lod_level=1), 2.0), fluid.Executor()
+    before = fluid.get_flags("FLAGS_fluid_exact")
+    fluid.set_flags({"FLAGS_fluid_exact": exact})
+    try:
+        fed = fluid.create_lod_tensor(ones(5), [[2, 3]], fluid.CPUPlace())
+        for _ in range(2):
+            got, = exe.run(feed={"x": fed}, fetch_list=[y], return_numpy=False)
+            assert got.recursive_sequence_lengths() == [[2, 3]] and got.shape() == ([5] if exact else [5, 1])
+            assert fed.shape() == [5]
+    finally:
+        fluid.set_flags(before)
+
+
 def test_layers_data_is_not_checked():
     y = fluid.layers.scale(fluid.layers.data("x", [4]), 2.0)
     assert run({"x": ones(2, 3)}, [y])[0].shape == (2, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EOFException, InvalidArgument, InvalidValue, NotAllowed
+from ..errors import EOFException, InvalidValue, NotAllowed
 from .batch_queue import BatchQueue
 from .queue_view import QueueView
 
@@ -106,7 +106,6 @@ class ProgramReaders:
 
         Raises:
             EOFException, RuntimeError: as :meth:`ReaderSource.take`.
-            EnforceNotMet: a batch does not match its variables.
         """
         if feed and replicas > 1:
             raise InvalidValue("feed must be empty for a program that reads its batches on several replicas, got %s"
@@ -118,7 +117,4 @@ class ProgramReaders:
             given = min(given, len(batches))
             for row, batch in zip(rows, batches):
                 row.update(zip(names, batch))
-        try:
-            return [table.accept(row) for row in rows[:given]]
-        except InvalidValue as e:
-            raise InvalidArgument("read: %s" % e) from None
+        return [table.accept(row) for row in rows[:given]]
