@@ -35,7 +35,7 @@ def check(dtype):
         x = np.random.RandomState(rows).randint(-9, 9, (rows, 3)).astype(dtype)
         for name, got in zip(["scale", *KINDS], exe.run(main, feed={"x": x}, fetch_list=made)):
             assert np.array_equal(got, x * 2), (dtype, name)
-    said = list(exe._ready.values())[-1].engine.explain()
+    said = list(exe._bound.values())[-1].bound.engine.explain()
     assert "%d of %d ops run on a device" % (len(made), len(made)) in said, said
 
 

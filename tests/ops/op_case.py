@@ -287,7 +287,7 @@ class Run:
                     r = self.scope.find_var(v.name).get_selected_rows()
                     out[slot, k] = Rows(r.rows(), r.height(), np.array(r.get_tensor()))
         if ON_CPU is not None:
-            self._note(next(iter(exe._ready.values())).engine if program is None else program._engine)
+            self._note(next(iter(exe._bound.values())).bound.engine if program is None else program._engine)
         present = iter(got[len(self.fetch):])
         return out, [None if g is None else np.array(next(present)) for g in self.grads]
 

@@ -62,7 +62,7 @@ class Trained:
         """The engine of the main program; there is one after its first run."""
         if self.target is not self.main:
             return self.target._engine
-        return [ready.engine for ready in self.exe._ready.values() if ready.program is self.main][-1]
+        return [kept.bound.engine for kept in self.exe._bound.values() if kept.program is self.main][-1]
 
 
 def compare(got: Sequence[np.ndarray], expected: Sequence[np.ndarray], what: str) -> None:

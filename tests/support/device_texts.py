@@ -67,7 +67,7 @@ def learn(make, batch, place, steps=20, rate=0.5, lists=None, **decorated):
             if not skipped[-1]:
                 losses.append(got[0].item())
         assert all(np.array(scope.find_var(p.name).get_tensor()).dtype == "float32" for p in main.all_parameters())
-    said = list(exe._ready.values())[-1].engine.explain()
+    said = list(exe._bound.values())[-1].bound.engine.explain()
     return np.array(losses), np.array(scales), skipped, {
         t: set(re.search(f"in {t}: (.*)", said)[1].split(", ")) if f"in {t}: " in said else set()
         for t in ("float16", "bfloat16")}
@@ -134,7 +134,7 @@ def equal_bits(act, least, **made):
 
 TRAINED = NETS + """
 def said(what="channels_last"):
-    text = list(exe_of_last._ready.values())[-1].engine.explain()
+    text = list(exe_of_last._bound.values())[-1].bound.engine.explain()
     found = re.search(what + r" +applied, (\\d+) changes.*\\n +(\\d+) images, (\\d+) reorders", text)
     return tuple(map(int, found.groups())) if found else (0, 0, 0)
 
@@ -190,7 +190,7 @@ import re
 L = fluid.layers
 
 def said(exe):
-    return list(exe._ready.values())[-1].engine.explain()
+    return list(exe._bound.values())[-1].bound.engine.explain()
 
 def fused(text):
     return int(re.search("fuse_bn_act +applied, (\\\\d+) changes", text)[1])

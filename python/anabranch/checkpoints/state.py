@@ -55,7 +55,7 @@ class Trained:
     def engines(self) -> list[Any]:
         """The engine's object of each program, as ``Executor.run`` would use it."""
         return [program._compile(self.scope, self._executor.place)._engine if isinstance(program, CompiledProgram)
-                else self._executor._make_ready(program, self.scope).engine for program in self._given]
+                else self._executor._bind(program, self.scope).engine for program in self._given]
 
     def _variables(self):
         found = {}

@@ -5,13 +5,12 @@ import weakref
 from typing import Any
 
 from .. import _cluster, _core
-from . import arguments, memory
+from . import arguments
+from .bound import Bound
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
-from .fetching import check_numpy, fetch_names
+from .fetching import fetch_names
 from .framework import OpRole, Program, Variable, cpu_places, cuda_places
 from .framework.places import CUDAPlace, check_places, devices_of
-from .reading.feeding import FeedTable, one_feed
-from .reading.reader_source import ProgramReaders
 from .strategies import BuildStrategy, ExecutionStrategy
 
 __all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
@@ -51,15 +50,15 @@ class CompiledProgram:
         self._loss_name: str | None = None
         self._share_vars_from: CompiledProgram | None = None
         self._places: list[Any] | None = None
-        self._engine = None
+        self._bound: Bound | None = None
         self._scope = None
         self._place = None
-        self._table = self._readers = None
-        self._table_version = None
 
     @property
-    def _executor(self):
-        return self._engine
+    def _engine(self):
+        return None if self._bound is None else self._bound.engine
+
+    _executor = _engine
 
     def __repr__(self) -> str:
         return "CompiledProgram(%d ops%s%s)" % (
@@ -137,7 +136,7 @@ class CompiledProgram:
 
     def _compile(self, scope, place):
         """Binds the program to a scope. ValueError if it is bound to another one."""
-        if self._engine is not None:
+        if self._bound is not None:
             if scope is not self._scope:
                 raise InvalidValue("CompiledProgram: it was compiled for another scope: create another CompiledProgram")
             if place != self._place:
@@ -160,10 +159,8 @@ class CompiledProgram:
         if self._program._takes_steps_together:
             settings.async_mode = False
         devices = devices_of(self._places if self._is_data_parallel else [place])
-        self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
-                                             self._loss_name or "", settings, execution._to_core(bool(devices)),
-                                             share, devices)
-        memory.track(self._engine, self._program)
+        self._bound = Bound(self._program, scope, self._replicas(), self._loss_name or "", settings,
+                            execution._to_core(bool(devices)), share, devices)
         self._scope, self._place = scope, place
         self._build_strategy, self._exec_strategy = build, execution
         build._compiled = weakref.ref(self)
@@ -179,7 +176,8 @@ class CompiledProgram:
                            % (self._places[0], place))
 
     def _replicas(self):
-        return len(self._places) if self._is_data_parallel else 1
+        """The number of replicas; 0 without data parallelism."""
+        return len(self._places) if self._is_data_parallel else 0
 
     def _check_program(self):
         """Checks that the program supports data parallelism."""
@@ -221,36 +219,11 @@ class CompiledProgram:
     def _run(self, executor, feed, fetch_list, scope, return_numpy, return_merged):
         self._compile(scope, executor.place)
         names, _ = fetch_names(fetch_list)
-        if self._table_version != self._program.desc.version:
-            self._table, self._table_version = FeedTable(self._program.desc), self._program.desc.version
-            self._readers = ProgramReaders(self._program)
-        result = self._engine.run(self._feeds(feed), names, bool(return_numpy),
-                                  bool(return_merged) or not self._is_data_parallel, bool(self._readers))
+        result = self._bound.run(feed, names, return_numpy, bool(return_merged) or not self._is_data_parallel)
         if self._build_strategy.debug_graphviz_path:
             from ..drawing import draw_new  # few programs draw
             draw_new(self._build_strategy.debug_graphviz_path)
-        if return_numpy:
-            check_numpy(result, names)
         return result
-
-    def _feeds(self, feed):
-        """The feeds as a list: one for all replicas, or one per replica."""
-        if self._readers:
-            return self._readers.feeds(one_feed(feed), self._table, self._replicas())
-        if not self._is_data_parallel:
-            return [self._table.accept(one_feed(feed))]
-        if feed is None:
-            return []
-        if isinstance(feed, dict):
-            return [self._table.accept(feed)]
-        if not isinstance(feed, (list, tuple)):
-            raise InvalidType("feed must be a dict, or a list of one dict per replica, got %s" % type(feed).__name__)
-        if not all(isinstance(f, dict) for f in feed):
-            raise InvalidType("each element of a feed list must be a dict, got %s" % [type(f).__name__ for f in feed])
-        if len(feed) != self._replicas():
-            raise InvalidValue("a feed list must have one dict for each of the %d replicas, got %d"
-                               % (self._replicas(), len(feed)))
-        return [self._table.accept(f) for f in feed]
 
     def draw(self, path: str, variables: bool = True) -> None:
         """Draws the graph of the last run, after all passes: every replica's operators and the sums between them.

@@ -1,24 +1,23 @@
 """Executor: runs programs, one after another, in scopes."""
 from __future__ import annotations
 
-import collections
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from .. import _cluster, _core
-from . import arguments, memory, remote
+from . import arguments, remote
+from .bound import Bound
 from .compiler import CompiledProgram
 from .errors import EnforceNotMet, InvalidType, NotAllowed, Violated
-from .fetching import FeedAndFetchOps, as_numpy, check_numpy, fetch_names  # noqa: F401
+from .fetching import FeedAndFetchOps, as_numpy, fetch_names
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
 from .reading import run_faults
 from .reading.dataset_loop import FetchHandler, Pass
-from .reading.feeding import FeedTable, one_feed
-from .reading.reader_source import ProgramReaders
+from .reading.feeding import one_feed
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
 from .user_warnings import warn
 
@@ -51,83 +50,16 @@ def _fetch_var(name: str, scope: Any = None, return_numpy: bool = True) -> Any:
     return as_numpy(found.get_tensor()) if return_numpy else found.get_tensor()
 
 
-#: Programs that one Executor keeps ready; the one not used for longest goes first.
+#: Programs that one Executor keeps bound; the one not bound for longest goes first.
 _KEPT = 64
-#: Ways of calling one of them (other names fed or fetched) that are kept.
-_KEPT_CALLS = 4
 
 
-class _Ready:
-    """A program bound to a scope: the object of the engine, and the table of the variables that can be fed."""
+class _Kept(NamedTuple):
+    """A bound program. What the caller passes stays alive, so that its ids are not reused."""
 
-    __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves", "starts_geo")
-
-    def __init__(self, program, scope, place):
-        self.program = program
-        self.engine = _core.CompiledProgram(program.desc, scope, 1, False, "", _core.BuildStrategy(),
-                                            _core.ExecutionStrategy(), None, devices_of([place]))
-        memory.track(self.engine, program)
-        self.table = self.readers = None
-        self.version = None
-        self.serves, self.starts_geo = remote.serves(program), remote.starts_geo(program)
-        self.loop = None        # of passes over Datasets: (what it was made for, TrainLoop)
-
-    def feeds(self, feed):
-        """Returns the feeds for the engine: the checked values of the caller, and the next batch if the program reads
-        one."""
-        version = self.program.desc.version
-        if version != self.version:
-            self.table, self.readers = FeedTable(self.program.desc), ProgramReaders(self.program)
-            self.version = version
-        if self.readers:
-            return self.readers.feeds(feed, self.table)
-        return [self.table.accept(feed)]
-
-
-class _Calls:
-    """The most recent calls of ``run`` by program and scope, which can be repeated without lookups."""
-
-    __slots__ = ("_by_ids", "_unusual")
-
-    def __init__(self):
-        self._by_ids = {}
-        self._unusual = False   # the call at hand is known, but its values have to be looked at
-
-    def clear(self):
-        self._by_ids.clear()
-
-    def again(self, program, scope, feed, fetch_list, numpy):
-        """Returns the fetched values, or None if no such call is known."""
-        self._unusual = False
-        known = self._by_ids.get((id(program), id(scope)))
-        if known is None:
-            return None
-        for call in known[2]:
-            result = call.run(feed, fetch_list, bool(numpy))
-            if result is None:
-                continue
-            if result is False:
-                self._unusual = True
-                return None
-            if type(result) is tuple:
-                check_numpy(result, fetch_names(fetch_list)[0])
-            return result
-        return None
-
-    def remember(self, program, scope, engine, table, feed, fetch_list):
-        """Stores a successful call. Its objects are kept alive, so that their ids are not reused."""
-        if self._unusual or not (fetch_list is None or type(fetch_list) in (list, tuple)):
-            return
-        names, ops = fetch_names(fetch_list)
-        if ops or len(names) != len(fetch_list or ()):
-            return
-        feed = feed or {}
-        call = _core.PreparedCall(engine, feed, [n for n in feed if not table.knows(n)], fetch_list, names)
-        _, _, calls = self._by_ids.setdefault((id(program), id(scope)), (program, scope, []))
-        calls.insert(0, call)
-        del calls[_KEPT_CALLS:]
-        if len(self._by_ids) > _KEPT:
-            del self._by_ids[next(iter(self._by_ids))]
+    program: Any
+    scope: Any
+    bound: Bound
 
 
 class Executor(FeedAndFetchOps):
@@ -158,9 +90,8 @@ class Executor(FeedAndFetchOps):
         if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
             raise InvalidType("Executor: place must be a CPUPlace or CUDAPlace, got %s" % type(place).__name__)
         self.place = place
-        self._ready: Any = collections.OrderedDict()
-        self._calls = _Calls()
-        self._pruned: Any = collections.OrderedDict()
+        # (id of program, id of scope, and of a part or copy: what it was made for) -> _Kept, the last one at the end
+        self._bound: dict[tuple[Any, ...], _Kept] = {}
         self._trainers = remote.Trainers()
         self._closed = False
 
@@ -174,9 +105,7 @@ class Executor(FeedAndFetchOps):
         """
         self._closed = True
         self._trainers.complete()
-        self._ready.clear()
-        self._calls.clear()
-        self._pruned.clear()
+        self._bound.clear()
 
     @arguments.collects_unknown
     def run(self, program: Program | CompiledProgram | None = None,
@@ -229,27 +158,27 @@ class Executor(FeedAndFetchOps):
             program = default_main_program()
         if scope is None:
             scope = global_scope()
-        if return_merged and not use_prune:
-            try:
-                result = self._calls.again(program, scope, feed, fetch_list, return_numpy)
-            except EnforceNotMet as e:
-                run_faults.refuse(e, program, feed)
-                raise
-            if result is not None:
-                return result
+        known = self._bound.get((id(program), id(scope)))
+        try:
+            if known is not None and return_merged and not use_prune:
+                result = known[2].again(feed, fetch_list, return_numpy)
+                if result is not None:
+                    return result
+            return self._run(program, feed, fetch_list, scope, return_numpy, return_merged, use_prune)
+        except EnforceNotMet as e:
+            run_faults.refuse(e, program, feed)
+            raise
+
+    def _run(self, program, feed, fetch_list, scope, return_numpy, return_merged, use_prune):
+        """Makes a call that is not known yet, or whose values must be converted."""
         if self._closed:
             raise NotAllowed("Executor.run: the executor is closed")
         if not isinstance(scope, _core.Scope):
             raise InvalidType("Executor.run: scope must be a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
             self._trainers.note(program._program)
-            try:
-                result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
-            except EnforceNotMet as e:
-                run_faults.refuse(e, program, feed)
-                raise
-            if not isinstance(feed, (list, tuple)) and not program._readers:
-                self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
+            result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
+            self._keep((id(program), id(scope)), _Kept(program, scope, program._bound)).remember(feed, fetch_list)
             return result
         if not isinstance(program, Program):
             raise InvalidType("Executor.run: program must be a Program or CompiledProgram, got %s"
@@ -257,49 +186,38 @@ class Executor(FeedAndFetchOps):
         feed = one_feed(feed)
         names, ops = fetch_names(fetch_list)
         pruned = use_prune or ops
-        if pruned:
-            program = self._prune(program, feed, names, ops)
-        ready = self._make_ready(program, scope)
-        if ready.serves:
-            remote.serve(ready.program, scope)
+        bound = (self._bind(program, scope, (tuple(feed), tuple(names), tuple(id(op) for op in ops)),
+                            lambda: program._prune_with_input(list(feed), names + ops)) if pruned
+                 else self._bind(program, scope))
+        if bound.serves:
+            remote.serve(bound.program, scope)
             return []
-        self._trainers.note(program)
-        try:
-            feeds = ready.feeds(feed)
-            result = ready.engine.run(feeds, names, bool(return_numpy), True, bool(ready.readers))
-        except EnforceNotMet as e:
-            run_faults.refuse(e, program, feed)
-            raise
-        if return_numpy:
-            check_numpy(result, names)
-        if ready.starts_geo:
-            _cluster.begin_geo(remote.trainers_of(ready.program))
-        elif not pruned and not ready.readers:
-            self._calls.remember(program, scope, ready.engine, ready.table, feed, fetch_list)
+        self._trainers.note(bound.program)
+        result = bound.run(feed, names, return_numpy, True)
+        if bound.starts_geo:
+            _cluster.begin_geo(remote.trainers_of(bound.program))
+        elif not pruned:
+            bound.remember(feed, fetch_list)
         return result
 
-    def _make_ready(self, program, scope):
-        key = (program.desc.id, scope.id)
-        ready = self._ready.get(key)
-        if ready is not None:
-            self._ready.move_to_end(key)
-            return ready
-        if not program.global_block().ops:
-            warn("Executor.run: the program is empty; was the layer code run under another program_guard?")
-        ready = self._ready[key] = _Ready(program, scope, self.place)
-        if len(self._ready) > _KEPT:
-            self._ready.popitem(last=False)
-        return ready
+    def _bind(self, program, scope, part=(), make=None):
+        """Returns the Bound of a program, or of the part or copy of it that ``make`` returns, which ``part`` names."""
+        key = (id(program), id(scope), program.desc.version, *part) if part else (id(program), id(scope))
+        kept = self._bound.get(key)
+        if kept is None:
+            made = make() if make else program
+            if not made.global_block().ops:
+                warn("Executor.run: the program is empty; was the layer code run under another program_guard?")
+            kept = _Kept(program, scope, Bound(made, scope, 0, "", _core.BuildStrategy(), _core.ExecutionStrategy(),
+                                               None, devices_of([self.place])))
+        return self._keep(key, kept)
 
-    def _prune(self, program, feed, names, ops):
-        """Returns the part of a program that some variables and ops need. The result is cached."""
-        key = (program.desc.id, program.desc.version, tuple(feed), tuple(names), tuple(id(op) for op in ops))
-        found = self._pruned.get(key)
-        if found is None:
-            found = self._pruned[key] = program._prune_with_input(list(feed), names + ops)
-            if len(self._pruned) > _KEPT:
-                self._pruned.popitem(last=False)
-        return found
+    def _keep(self, key, kept):
+        self._bound.pop(key, None)
+        self._bound[key] = kept
+        if len(self._bound) > _KEPT:
+            del self._bound[next(iter(self._bound))]
+        return kept.bound
 
     def train_from_dataset(self, program: Program | CompiledProgram | None = None, dataset: DatasetBase | None = None,
                            scope: Scope | None = None, thread: int = 0, debug: bool = False,
@@ -372,30 +290,24 @@ class Executor(FeedAndFetchOps):
         """
         call = Pass("infer_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                     fetch_handler, deterministic, progress)
-        call.program = self._test_program(call.program)
-        self._from_dataset(call)
+        self._from_dataset(call, trains=False)
 
-    def _test_program(self, program):
-        """Returns a copy that cannot train. The result is cached."""
-        key = (program.desc.id, program.desc.version, "test")
-        found = self._pruned.get(key)
-        if found is None:
-            found = self._pruned[key] = program.clone(for_test=True)
-        return found
-
-    def _from_dataset(self, call):
+    def _from_dataset(self, call, trains=True):
         if self._closed:
             raise NotAllowed("Executor.%s: the executor is closed" % call.what)
-        ready = self._make_ready(call.program, call.scope)
+        program = call.program
+        bound = (self._bind(program, call.scope) if trains
+                 else self._bind(program, call.scope, ("test",), lambda: program.clone(for_test=True)))
+        call.program = bound.program
         one = call.trainers == 1 or call.deterministic or isinstance(self.place, CUDAPlace)
         fetches = call.fetches()
         key = (call.program.desc.version, 1 if one else call.trainers, tuple(fetches), call.print_period)
-        if ready.loop is None or ready.loop[0] != key:
+        if bound.loop is None or bound.loop[0] != key:
             desc = call.program.desc
-            loop = (_core.TrainLoop.of_one(ready.engine, desc, fetches, call.print_period) if one else
+            loop = (_core.TrainLoop.of_one(bound.engine, desc, fetches, call.print_period) if one else
                     _core.TrainLoop.of_many(desc, call.scope, call.trainers, fetches, call.print_period))
-            ready.loop = (key, loop)
-        call.run(ready.loop[1])
+            bound.loop = (key, loop)
+        call.run(bound.loop[1])
 
 
 arguments.explain(globals())

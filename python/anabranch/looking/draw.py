@@ -35,7 +35,7 @@ def engine_of(step: scripts.Step) -> Any:
     """The engine object that ran the step; it has the graph and the passes."""
     if step.compiled is not None and step.dataset is None:
         return step.compiled._engine
-    return step.executor._make_ready(step.program, step.scope).engine
+    return step.executor._bind(step.program, step.scope).engine
 
 
 def parser() -> argparse.ArgumentParser:

@@ -106,7 +106,7 @@ def trained(passes):
     fluid.set_flags = lambda flags: set_flags({{"FLAGS_disable_passes": passes}})
     got = train(net, FEEDS, DEVICE, {half!r})
     fluid.set_flags = set_flags
-    return got, list(exe_of_last._ready.values())[-1].engine.explain()
+    return got, list(exe_of_last._bound.values())[-1].bound.engine.explain()
 (losses, _, kept), text = trained("")
 assert "fuse_bn_act      applied, 12 changes" in text and "4 gradients of relu by X, 0 by Y" in text, text
 assert said()[1] >= 8, text

@@ -9,7 +9,7 @@ import re
 L = fluid.layers
 
 def said(exe):
-    return list(exe._ready.values())[-1].engine.explain()
+    return list(exe._bound.values())[-1].bound.engine.explain()
 
 def by_value(make, place, values, **more):
     "What `make(x)` gives and says for each of the values that a program is fed."
@@ -43,7 +43,7 @@ def text_of(**flags):
     got = learn(images, batch_of_images, fluid.CUDAPlace(0), 8, init_loss_scaling=2.0 ** 26, decr_every_n_nan_or_inf=1,
                 decr_ratio=0.25, incr_every_n_steps=3)
     fluid.Executor = kept
-    return got, list(made[0]._ready.values())[-1].engine.explain()
+    return got, list(made[0]._bound.values())[-1].bound.engine.explain()
 (losses, scales, skipped, _), text = text_of()
 assert "straighten_blocks applied, 4 changes" in text, text
 assert "; on the CPU: none" in text.replace("run on a device", ""), text
@@ -77,7 +77,7 @@ def test_a_schedule_with_branches_stays_on_devices():
             feed = {"x": np.ones([4, 4], "float32")}
             got = [exe.run(program, feed=feed, fetch_list=[rate])[0].ravel()[0] for _ in range(12)]
             weights = [np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()]
-        text = program.explain() if devices > 1 else list(exe._ready.values())[-1].engine.explain()
+        text = program.explain() if devices > 1 else list(exe._bound.values())[-1].bound.engine.explain()
         return got, weights, text
     expected, weights, text = rates(fluid.CPUPlace())
     assert "straighten_blocks skipped: the program runs on the CPU" in text, text
@@ -204,7 +204,7 @@ def averaged(place):
         exe.run(startup)
         for _ in range(4):
             exe.run(main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[loss])
-        text = list(exe._ready.values())[-1].engine.explain()
+        text = list(exe._bound.values())[-1].bound.engine.explain()
         with average.apply(exe):
             return [np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()], text
 (got, text), (expected, _) = averaged(fluid.CUDAPlace(0)), averaged(fluid.CPUPlace())

@@ -8,7 +8,7 @@ import re
 L = fluid.layers
 
 def said(exe):
-    return list(exe._ready.values())[-1].engine.explain()
+    return list(exe._bound.values())[-1].bound.engine.explain()
 
 def fused(text):
     found = re.search("fuse_elementwise +applied, (\\\\d+) changes", text)

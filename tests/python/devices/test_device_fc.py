@@ -9,7 +9,7 @@ import re
 L = fluid.layers
 
 def said(exe):
-    return list(exe._ready.values())[-1].engine.explain()
+    return list(exe._bound.values())[-1].bound.engine.explain()
 
 def fused(text):
     return int(re.search("fuse_fc +applied, (\\\\d+) changes", text)[1])

@@ -51,7 +51,7 @@ def learn(make, batch, place, steps=12):
         losses = [exe.run(main, feed=batch(k), fetch_list=[loss])[0].item() for k in range(steps)]
         kept = [v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name)]
         values = {name: np.array(scope.find_var(name).get_tensor()) for name in sorted(kept)}
-    return losses, values, list(exe._ready.values())[-1].engine.explain()
+    return losses, values, list(exe._bound.values())[-1].bound.engine.explain()
 """
 OPS = {"images": "mul conv2d depthwise_conv2d batch_norm pool2d bilinear_interp",
        "words": "lookup_table sequence_conv sequence_softmax sequence_pool sequence_expand"}

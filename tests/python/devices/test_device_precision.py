@@ -74,7 +74,7 @@ with fluid.program_guard(fluid.Program(), fluid.Program()):
     assert cpu[1].dtype == device[1].dtype == np.float32
     assert np.abs(cpu[1] - np.tanh(2 * x)).max() < 5e-7
     assert (device[1] == device[1].astype("float16")).all() and not (cpu[1] == cpu[1].astype("float16")).all()
-    text = next(iter(there._ready.values())).engine.explain()
+    text = next(iter(there._bound.values())).bound.engine.explain()
     assert "4 casts for 4 ops" in text, text
 """)
 
@@ -99,7 +99,7 @@ def outcome(place):
     with fluid.scope_guard(scope):
         exe.run(startup)
         got = [exe.run(main, feed=feed, fetch_list=fetch) for _ in range(3)][-1]
-    return got, list(exe._ready.values())[-1].engine.explain()
+    return got, list(exe._bound.values())[-1].bound.engine.explain()
 (got, text), (expected, _) = outcome(fluid.CUDAPlace(0)), outcome(fluid.CPUPlace())
 assert "in {dtype}: layer_norm, layer_norm_grad" in text and "4 casts for 2 ops" in text, text
 for k, (a, b) in enumerate(zip(got, expected)):

@@ -172,7 +172,7 @@ for number, is_sparse in enumerate((False, True)):
         for feed in worker.batches(4, 8 * count, is_sparse):
             exe.run(fleet.main_program, worker.part(feed, [8 * r for r in range(count + 1)], rank), [loss.name])
         np.savez(os.path.join(sys.argv[2], "%d-%d.npz" % (number, rank)), **worker.values(main, fluid.global_scope()))
-        text = [r.engine.explain() for r in exe._ready.values()][-1]
+        text = [kept.bound.engine.explain() for kept in exe._bound.values()][-1]
         with open(os.path.join(sys.argv[2], "%d-%d.txt" % (number, rank)), "w") as file:
             file.write(text)
 """
@@ -205,7 +205,7 @@ def on_devices(script):
 
 @needs_wires
 def test_what_each_operator_gives_on_devices():
-    told = "\nprint(sum('device to device' in r.engine.explain() for r in exe._ready.values()), len(exe._ready))"
+    told = "\nprint(sum('device to device' in kept.bound.engine.explain() for kept in exe._bound.values()), len(exe._bound))"
     both = []
     for script in (processes.OPS, on_devices(processes.OPS) + told):
         done = processes.finish(processes.start(2, script, **devices(1)))

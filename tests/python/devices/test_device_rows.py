@@ -43,7 +43,7 @@ def learn(place, optimizer, steps=6, fetch=(), feed=batch_of_words, **made):
         got = [exe.run(main, feed=feed(k), fetch_list=[loss, *fetch]) for k in range(steps)]
         kept = sorted(v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name))
         values = {name: np.array(scope.find_var(name).get_tensor()) for name in kept}
-    return got, values, next(r.engine.explain() for r in exe._ready.values() if r.program is main)
+    return got, values, next(kept.bound.engine.explain() for kept in exe._bound.values() if kept.program is main)
 
 def on_cpu(said):
     return re.search("ops run on a device; on the CPU: (.*)", said)[1]

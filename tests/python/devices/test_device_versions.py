@@ -107,7 +107,7 @@ def test_values_of_one_name_keep_the_kinds_types_and_shapes_of_their_time():
             sums.append(fluid.layers.reduce_sum(h))
             exe = fluid.Executor(place)
             got = exe.run(main, feed={"x": np.arange(12, dtype="float32").reshape(3, 4)}, fetch_list=sums + [h])
-        engine = [r.engine for r in exe._ready.values() if r.program is main][0]
+        engine = [kept.bound.engine for kept in exe._bound.values() if kept.program is main][0]
         return got, engine.explain()
     (got, explained), (expected, _) = again(fluid.CUDAPlace(0)), again(fluid.CPUPlace())
     assert "on the CPU: none" in explained, explained

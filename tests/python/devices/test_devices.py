@@ -30,7 +30,7 @@ def test_a_step_that_passes_refuse_says_once_that_the_cpu_runs_it():
         bias.set(np.zeros((16, 8), "float32"), fluid.CPUPlace())  # elementwise_add takes it; it is declared [8]
         for step in range(1, 4):
             exe.run(main, feed=batch(step), fetch_list=[loss])
-        assert "passes are disabled for this step" in list(exe._ready.values())[-1].engine.explain()
+        assert "passes are disabled for this step" in list(exe._bound.values())[-1].bound.engine.explain()
     """)
     told = [line for line in said.splitlines() if "runs on the CPU, not on CUDAPlace(0)" in line]
     assert len(told) == 1 and "the step that fetches mean_0.tmp_0" in told[0] and "ShapeMismatch: " in told[0], said
@@ -139,7 +139,7 @@ def test_what_is_injected_into_any_node_is_told_and_the_next_run_goes_on():
     exe = fluid.Executor(fluid.CUDAPlace(0))
     exe.run(startup)
     first, = exe.run(main, feed=batch(0), fetch_list=[loss])
-    engine = [r.engine for r in exe._ready.values() if r.program is main][0]
+    engine = [kept.bound.engine for kept in exe._bound.values() if kept.program is main][0]
     nodes = int(engine.explain().split()[0])
     assert nodes > 15
     for node in range(nodes):

@@ -82,5 +82,5 @@ for _ in range(3):
     a, b, c = exe.run(main, feed=feed, fetch_list=fetched)
     assert (a == feed["x"] * 3).all() and (b == a.reshape(-1, 2) + 1).all() and (c == -feed["x"].reshape(2, -1)).all()
 assert feed["x"].ravel().tolist() == list(range(8))
-assert "results of reshapes" not in list(exe._ready.values())[-1].engine.explain()
+assert "results of reshapes" not in list(exe._bound.values())[-1].bound.engine.explain()
 """)

@@ -19,7 +19,7 @@ def test_passes_are_switched_off_between_runs(compiled):
     def nodes():
         for _ in range(3):   # the first calls look things up, the later ones do not
             values = exe.run(program, feed=feed, fetch_list=[y], scope=scope)[0]
-        engine = program._engine if compiled else exe._ready[main.desc.id, scope.id].engine
+        engine = program._engine if compiled else exe._bind(main, scope).engine
         return int(engine.explain().split()[0]), values
 
     fused, first = nodes()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
-from anabranch.fluid import executor as executor_module
+from anabranch.fluid import bound as bound_module
 
 layers = fluid.layers
 
@@ -35,14 +35,19 @@ def net(request):
 @pytest.fixture
 def taken(monkeypatch):
     """For each call so far: whether it was made the short way."""
-    calls, again = [], executor_module._Calls.again
+    calls, run, again = [], fluid.Executor.run, bound_module.Bound.again
 
-    def watched(self, *args):
+    def watched(*args, **kwargs):
+        calls.append(False)
+        return run(*args, **kwargs)
+
+    def watched_again(self, *args):
         result = again(self, *args)
-        calls.append(result is not None)
+        calls[-1] = result is not None
         return result
 
-    monkeypatch.setattr(executor_module._Calls, "again", watched)
+    monkeypatch.setattr(fluid.Executor, "run", watched)
+    monkeypatch.setattr(bound_module.Bound, "again", watched_again)
     return calls
 
 
@@ -159,7 +164,7 @@ def test_the_sixty_fifth_program_replaces_the_oldest_and_all_still_run(taken):
     for _ in range(2):
         for net in nets:
             assert exe.run(net.main, {"x": x}, [net.y], scope=net.scope)[0][0, 0] == 2
-            assert len(exe._ready) <= 64 and len(exe._calls._by_ids) <= 64
+            assert len(exe._bound) <= 64
     assert not any(taken)  # each was gone when it was run again
     newest, oldest = weakref.ref(nets[-1].main), weakref.ref(nets[0].main)
     del taken[:]

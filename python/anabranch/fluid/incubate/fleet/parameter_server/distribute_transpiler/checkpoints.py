@@ -120,4 +120,4 @@ def _engine(executor: Any, program: Any) -> Any:
     """The engine's object of a program, as ``Executor.run`` would use it."""
     if isinstance(program, CompiledProgram):
         return program._compile(global_scope(), executor.place)._engine
-    return executor._make_ready(program, global_scope()).engine
+    return executor._bind(program, global_scope()).engine
