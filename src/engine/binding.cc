@@ -7,6 +7,34 @@
 
 namespace anabranch {
 
+void InScope::leave() {
+  there_.reset();
+  here_.reset();
+}
+
+void InScope::enter() {
+  leave();
+  pass();
+}
+
+void InScope::pass() {
+  here_.emplace(scope_.gate());
+  if (lender_) there_.emplace(lender_->gate());
+}
+
+// Threads that wait at the gates enter after the run for which the values were moved: otherwise two programs that need
+// them at different places would take them from each other without ever running.
+void InScope::move_into_place(Step& step) {
+  leave();
+  const RunGate::Change change(&scope_.gate());
+  std::optional<RunGate::Change> change_there;
+  if (lender_ && &lender_->gate() != &scope_.gate()) change_there.emplace(&lender_->gate());
+  step.layout().move_into_place();
+  static auto& of_movers = *new RunGate();
+  const RunGate::Run mover(of_movers);  // callers inside a run do not wait for the change, which is part of that run
+  pass();
+}
+
 Step& Binding::run(const Slices& feeds, uint32_t number, const Step::Hooks& hooks, InScope& inside) {
   // Passes are not asked again about the shapes that they refused.
   if (!refused_ || passed_.feed(feeds)) [[likely]] {
@@ -15,13 +43,13 @@ Step& Binding::run(const Slices& feeds, uint32_t number, const Step::Hooks& hook
       return passed_;
     if (!plain_) {
       StepOptions options = options_;
-      options.disable = passed_.refusal();
+      options.disable = passed_.layout().refusal();
       plain_.emplace(key(), options);
     }
     refused_ = true;
   }
   run_in_place(*plain_, feeds, number, hooks, inside);
-  passed_.accept_outside();  // values that the other plan has created or moved do not count as changed
+  passed_.layout().outside_changed();  // values that the other plan has created or moved do not count as changed
   if (!reported_ && options_.compile->on_devices()) report_refusal();
   return *plain_;
 }
@@ -33,7 +61,7 @@ Layout::Made Binding::run_in_place(Step& step, const Slices& feeds, uint32_t num
   if (made != Layout::Made::kElsewhere) [[likely]]
     return made;
   inside.move_into_place(step);
-  if (refused_) passed_.accept_outside();
+  if (refused_) passed_.layout().outside_changed();
   made = step.run(feeds, number, hooks);
   AB_CHECK(made != Layout::Made::kElsewhere, Internal, "the values of a program do not stay where its plan has them");
   return made;
@@ -46,7 +74,7 @@ void Binding::report_refusal() {
   const auto device = std::find_if(places.begin(), places.end(), [](Place p) { return !p.on_host(); });
   const std::string text =
       fmt::format("anabranch: the step that fetches {} runs on the CPU, not on {}: the passes reject its shapes ({})\n",
-                  fmt::join(key().fetches, ", "), device->str(), passed_.refusal());
+                  fmt::join(key().fetches, ", "), device->str(), passed_.layout().refusal());
   std::fputs(text.c_str(), stderr);
 }
 

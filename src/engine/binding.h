@@ -1,14 +1,35 @@
-// One way of calling a program (names fed, names fetched, replicas with work), bound to its plans: the one with passes,
-// and the one without passes that change ops, which is created when passes refuse the shapes of a run. Passes therefore
-// never change what is accepted. One caller at a time.
+// Binds a way of calling a program to plans, and runs them. One caller at a time.
 #pragma once
 #include <optional>
 
-#include "engine/in_scope.h"
+#include "core/scope.h"
 #include "engine/step.h"
 
 namespace anabranch {
 
+// Keeps a running step inside the gates of the scopes whose values it uses. Another program may have left them at
+// another place than the step's plan needs.
+class InScope {
+ public:
+  // `lender`: another scope whose values the step uses, or null. Both outlive this.
+  InScope(Scope& scope, Scope* lender) : scope_(scope), lender_(lender) {}
+
+  void enter();  // waits for a change of values that is in progress
+  // Also moves the values to where the step's plan needs them, waiting for the runs of others.
+  void move_into_place(Step& step);
+  void leave();
+
+ private:
+  void pass();
+
+  Scope& scope_;
+  Scope* const lender_;
+  std::optional<RunGate::Run> here_, there_;
+};
+
+// One way of calling a program (names fed, names fetched, replicas with work), bound to its plans: the one with passes,
+// and the one without passes that change ops, which is created when passes refuse the shapes of a run. Passes therefore
+// never change what is accepted.
 class Binding {
  public:
   Binding(const StepKey& key, const StepOptions& options) : options_(options), passed_(key, options) {}
@@ -21,7 +42,7 @@ class Binding {
     each([](Step& step) { step.release_feeds(); });
   }
   void drop_temporaries() {
-    each([](Step& step) { step.drop_temporaries(); });
+    each([](Step& step) { step.layout().drop(); });
   }
 
   const Step& last() const { return refused_ ? *plain_ : passed_; }  // the plan for the last shapes

@@ -164,7 +164,7 @@ void CompiledProgram::Impl::run_step(Binding& binding, const Slices& slices, con
     if (&b != &binding) {
       b.drop_temporaries();
     } else if (Step* idle = b.idle()) {
-      idle->drop_temporaries();
+      idle->layout().drop();
     }
   }
   since_drop = 0;
@@ -180,58 +180,37 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::shared_ptr<Scope> 
 
 CompiledProgram::~CompiledProgram() = default;
 
-namespace {
-
-// Names that the program does not have are ignored: Fluid's users feed several programs from one dict.
-std::pair<std::vector<std::string>, std::vector<Tensor>> relevant(const ir::Program& program, const FeedMap& feed) {
-  std::pair<std::vector<std::string>, std::vector<Tensor>> out;
-  for (const auto& [name, tensor] : feed) {
-    if (!program.global_block().find_var(name)) continue;
-    out.first.push_back(name);
-    out.second.push_back(tensor);
-  }
-  return out;
-}
-
-}  // namespace
-
 std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
+  std::vector<std::string> names;
+  Slices batches;
+  for (FeedMap feed : request.feeds) {
+    // Names that the program does not have are ignored: Fluid's users feed several programs from one dict.
+    std::erase_if(feed, [&](const auto& fed) { return !impl_->program->global_block().find_var(fed.first); });
+    std::sort(feed.begin(), feed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string> fed;
+    std::vector<Tensor>& batch = batches.emplace_back();
+    for (auto& [name, tensor] : feed) {
+      fed.push_back(name);
+      batch.push_back(std::move(tensor));
+    }
+    if (batches.size() == 1) names = fed;
+    AB_CHECK(fed == names, InvalidArgument, "the replicas are fed different variables: {} and {}",
+             fmt::join(names, ", "), fmt::join(fed, ", "));
+  }
+  PreparedRun prepared(*this, names, request.fetch, request.read);
   std::vector<Fetched> out;
+  const auto use = [&out](const Step& step) { out = step.collect(); };
   try {
-    request.feeds.size() > 1 ? run_slices(request, &out) : run_batch(request, &out);
+    if (batches.size() > 1) {
+      prepared.run_each(batches, request.between, use);
+    } else {
+      prepared.run(batches.empty() ? std::vector<Tensor>() : batches[0], request.between, use);
+    }
   } catch (const BadFeed& e) {
     if (!request.read) throw;
     throw Error(e.kind(), "read: " + e.message());
   }
   return out;
-}
-
-void CompiledProgram::run_batch(const RunRequest& request, std::vector<Fetched>* out) {
-  const auto [names, batch] = relevant(*impl_->program, request.feeds.empty() ? FeedMap{} : request.feeds[0]);
-  PreparedRun prepared(*this, names, request.fetch, request.read ? 1 : 0);
-  prepared.run(batch, request.between, [out](const Step& step) { *out = step.collect(); });
-}
-
-// A feed per replica.
-void CompiledProgram::run_slices(const RunRequest& request, std::vector<Fetched>* out) {
-  Impl& m = *impl_;
-  AB_CHECK(static_cast<int>(request.feeds.size()) == m.options.replicas, InvalidArgument,
-           "a list of {} feeds is given for {} replicas", request.feeds.size(), m.options.replicas);
-  const Impl::Exclusive exclusive(m);
-  StepKey key;
-  Slices slices;
-  for (FeedMap feed : request.feeds) {
-    std::sort(feed.begin(), feed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    auto [names, tensors] = relevant(*m.program, feed);
-    for (size_t i = 0; i < names.size(); ++i) check_fed(Fed(*m.program, names[i]), 1, &tensors[i]);
-    if (slices.empty()) key.feeds = names;
-    AB_CHECK(names == key.feeds, InvalidArgument, "the replicas are fed different variables: {} and {}",
-             fmt::join(key.feeds, ", "), fmt::join(names, ", "));
-    slices.push_back(std::move(tensors));
-  }
-  key.fetches = request.fetch;
-  key.active = m.options.replicas;
-  m.run_step(m.binding_for(key), slices, request.between, [out](const Step& s) { *out = s.collect(); });
 }
 
 int CompiledProgram::replicas() const { return impl_->options.replicas; }
@@ -287,7 +266,7 @@ void CompiledProgram::drop_temporaries() {
 int64_t CompiledProgram::temporary_bytes() const {
   const Impl::Exclusive exclusive(*impl_);
   int64_t bytes = 0;
-  for (Binding& b : impl_->bindings) b.each([&](const Step& s) { bytes += s.temporary_bytes(); });
+  for (Binding& b : impl_->bindings) b.each([&](Step& s) { bytes += s.layout().temporary_bytes(); });
   return bytes;
 }
 

@@ -94,8 +94,6 @@ class CompiledProgram {
  private:
   friend class PreparedRun;
   struct Impl;
-  void run_batch(const RunRequest& request, std::vector<Fetched>* out);
-  void run_slices(const RunRequest& request, std::vector<Fetched>* out);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -31,8 +31,6 @@ struct CompiledProgram::Impl {
   // Replicas of one process update parameters and optimizer state once for all of them.
   bool shares_parameters() const { return options.data_parallel && options.replicas > 1 && !options.on_devices(); }
   std::set<std::string> shared_names() const;
-  // Factor on the declared rows of a fed variable.
-  int feed_devices() const { return options.data_parallel ? options.replicas : 1; }
   // Drops all plans if the program was edited, names of the scope refer to other values than before, or a flag that
   // plans depend on changed.
   void drop_old_plans();

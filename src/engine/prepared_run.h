@@ -15,9 +15,10 @@ namespace anabranch {
 
 class PreparedRun {
  public:
-  // NotFound for a fed name that the program does not have. `devices`: replicas that share the rows of a batch; 0: all.
+  // NotFound for a fed name that the program does not have. `of_one`: a batch
+  // has the rows that the program declares for one replica, not for all.
   PreparedRun(CompiledProgram& program, const std::vector<std::string>& feeds, std::vector<std::string> fetches,
-              int devices = 0);
+              bool of_one = false);
 
   bool stale() const;
   const std::vector<Fed>& fed() const { return fed_; }
@@ -27,9 +28,13 @@ class PreparedRun {
   // with the plan that ran, whose fetched values are valid until it returns.
   void run(std::span<const Tensor> batch, const std::function<void()>& between,
            const std::function<void(const Step&)>& use);
+  // The same with a batch for each replica.
+  void run_each(const Slices& batches, const std::function<void()>& between,
+                const std::function<void(const Step&)>& use);
 
  private:
-  void take(std::span<const Tensor> batch);
+  void take(std::span<const Tensor> batch, int devices, std::vector<Tensor>* taken);
+  void run_slices(int active, const std::function<void()>& between, const std::function<void(const Step&)>& use);
 
   CompiledProgram& program_;
   uint64_t version_;

@@ -46,10 +46,7 @@ class Step {
   // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values are
   // valid until then. Nothing has run unless the result is kReady.
   Layout::Made run(const Slices& feeds, uint32_t number, const Hooks& hooks);
-  const std::string& refusal() const { return layout_->refusal(); }  // of the last run that gave kRefused
-  void move_into_place() { layout_->move_into_place(); }
   bool feed(const Slices& feeds, Trace* trace = nullptr);  // true if shapes differ from those of the last run
-  void accept_outside() { layout_->outside_changed(); }    // changes until now are no reason for another layout
   void release_feeds() { feeds_.release(); }
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one fetch
@@ -59,8 +56,7 @@ class Step {
   const StepKey& key() const { return key_; }
   std::string explain() const;
   std::string dot() const { return to_dot(graph_); }
-  void drop_temporaries() { layout_->drop(); }
-  int64_t temporary_bytes() const { return layout_->temporary_bytes(); }
+  Layout& layout() { return *layout_; }
   void add_memory(std::vector<MemoryUse>* out) const;  // of its variables, and the size of the last batch
 
  private:
