@@ -14,6 +14,9 @@ import anabranch.fluid as fluid
 from anabranch import _core, drawing, profiling
 from anabranch.drawing import layout as layouts
 
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import generate_pictures  # noqa: E402
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -204,3 +207,18 @@ def test_draw_trace(program, tmp_path):
     assert found[0] == "Threads during 2 runs" and any(text.startswith("thread ") for text in found)
     with pytest.raises(ValueError, match="at least 1"):
         report.draw(str(tmp_path / "none.svg"), runs=0)
+
+
+@pytest.mark.parametrize("name", sorted(generate_pictures.PICTURES))
+def test_the_pictures_of_the_code_are_current(name):
+    made = drawing.to_svg(generate_pictures.graph_of(generate_pictures.PICTURES[name]))
+    with open(os.path.join(generate_pictures.FOLDER, name + ".svg"), encoding="utf-8") as file:
+        assert file.read() == made, "tools/generate_pictures.py must draw it again"
+
+
+@pytest.mark.parametrize("field, value, message", [("name", "Step::walk", "has no function Step::walk"),
+                                                   ("call", r"\bwalk\(", "calls Step::run")])
+def test_a_picture_needs_the_functions_and_the_calls_that_it_shows(field, value, message):
+    boxes = [box._replace(**{field: value}) if box.name == "Step::run" else box for box in generate_pictures.STEP]
+    with pytest.raises(SystemExit, match=message):
+        generate_pictures.graph_of(boxes)
