@@ -13,11 +13,6 @@ void InScope::leave() {
 }
 
 void InScope::enter() {
-  leave();
-  pass();
-}
-
-void InScope::pass() {
   here_.emplace(scope_.gate());
   if (lender_) there_.emplace(lender_->gate());
 }
@@ -32,7 +27,7 @@ void InScope::move_into_place(Step& step) {
   step.layout().move_into_place();
   static auto& of_movers = *new RunGate();
   const RunGate::Run mover(of_movers);  // callers inside a run do not wait for the change, which is part of that run
-  pass();
+  enter();
 }
 
 Step& Binding::run(const Slices& feeds, uint32_t number, const Step::Hooks& hooks, InScope& inside) {

@@ -15,13 +15,11 @@ class InScope {
   InScope(Scope& scope, Scope* lender) : scope_(scope), lender_(lender) {}
 
   void enter();  // waits for a change of values that is in progress
-  // Also moves the values to where the step's plan needs them, waiting for the runs of others.
-  void move_into_place(Step& step);
   void leave();
+  // Leaves, moves the values to where the step's plan needs them when the runs of others have ended, and enters.
+  void move_into_place(Step& step);
 
  private:
-  void pass();
-
   Scope& scope_;
   Scope* const lender_;
   std::optional<RunGate::Run> here_, there_;
@@ -36,16 +34,10 @@ class Binding {
 
   const StepKey& key() const { return passed_.key(); }
   // Runs the plan for these shapes, with its values where it needs them; they stay there while `inside` is. Returns the
-  // plan that ran. The feeds are borrowed until release_feeds().
+  // plan that ran. The feeds are borrowed until each Step releases them.
   Step& run(const Slices& feeds, uint32_t number, const Step::Hooks& hooks, InScope& inside);
-  void release_feeds() {
-    each([](Step& step) { step.release_feeds(); });
-  }
-  void drop_temporaries() {
-    each([](Step& step) { step.layout().drop(); });
-  }
 
-  const Step& last() const { return refused_ ? *plain_ : passed_; }  // the plan for the last shapes
+  const Step& last() const { return refused_ ? *plain_ : passed_; }           // the plan for the last shapes
   Step* idle() { return refused_ ? &passed_ : plain_ ? &*plain_ : nullptr; }  // the other one; null: there is none
   template <class Use> void each(Use use) {
     use(passed_);

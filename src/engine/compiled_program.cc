@@ -141,7 +141,9 @@ void CompiledProgram::Impl::run_step(Binding& binding, const Slices& slices, con
                                      const std::function<void(const Step&)>& use) {
   struct Release {
     Binding& binding;
-    ~Release() { binding.release_feeds(); }
+    ~Release() {
+      binding.each([](Step& step) { step.release_feeds(); });
+    }
   } release{binding};
   const Step* ran = nullptr;
   InScope inside(*scope, options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr);
@@ -162,7 +164,7 @@ void CompiledProgram::Impl::run_step(Binding& binding, const Slices& slices, con
   if (++since_drop < options.execution.num_iteration_per_drop_scope) return;
   for (Binding& b : bindings) {
     if (&b != &binding) {
-      b.drop_temporaries();
+      b.each([](Step& step) { step.layout().drop(); });
     } else if (Step* idle = b.idle()) {
       idle->layout().drop();
     }
@@ -171,7 +173,7 @@ void CompiledProgram::Impl::run_step(Binding& binding, const Slices& slices, con
 }
 
 void CompiledProgram::Impl::drop_temporaries() {
-  for (Binding& b : bindings) b.drop_temporaries();
+  for (Binding& b : bindings) b.each([](Step& step) { step.layout().drop(); });
   since_drop = 0;
 }
 

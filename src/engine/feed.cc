@@ -40,41 +40,28 @@ int count_slices(std::span<const Tensor> batch, const FeedSplit& how) {
   return slices < 0 ? how.replicas : slices;
 }
 
-// Whether each axis that the value has is as declared.
-bool fits(const Fed& fed, int devices, const Shape& shape) {
-  if (shape.rank() > fed.declared.rank()) return false;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t extent = fed.declared[axis];
-    if (extent >= 0 && shape[axis] != (axis == 0 ? extent * devices : extent)) return false;
-  }
-  return true;
-}
-
-// The shape with axes of extent 1 to the declared rank; of no other rank if the program declares other extents.
-Shape completed(const Fed& fed, Shape shape) {
-  for (int axis = shape.rank(); axis < fed.declared.rank(); ++axis) {
-    if (fed.declared[axis] >= 0 && fed.declared[axis] != 1) break;
-    shape.push_back(1);
-  }
-  return shape;
-}
-
 void check_promise(const Fed& fed, int devices, Tensor* value) {
   if (value->dtype() != fed.dtype) [[unlikely]] {
     const char* dtype = dtype_name(fed.dtype);
     throw BadFeed(fmt::format("the data type of fed variable '{}' is {}, but {} is given; feed array.astype('{}')",
                               fed.name, dtype, dtype_name(value->dtype()), dtype));
   }
-  const bool fitting = fits(fed, devices, value->shape());
-  if (fitting && value->shape().rank() == fed.declared.rank()) [[likely]]
-    return;
-  if (fitting && Flags::exact_fluid()) return;
-  const Shape whole = completed(fed, value->shape());
-  if (!fitting || whole.rank() != fed.declared.rank()) {
-    throw BadFeed(
-        fmt::format("the shape of fed variable '{}' is {}{} (-1: any), but {} is given", fed.name, fed.declared.str(),
-                    devices == 1 ? "" : fmt::format(" on each of {} devices", devices), value->shape().str()));
+  const int given = value->shape().rank();
+  Shape whole = value->shape();
+  while (whole.rank() < fed.declared.rank()) whole.push_back(1);
+  const bool as_given = given < whole.rank() && Flags::exact_fluid();  // Fluid compares the axes that there are
+  bool fits = whole.rank() == fed.declared.rank();
+  for (int axis = 0; fits && axis < (as_given ? given : whole.rank()); ++axis) {
+    const int64_t extent = fed.declared[axis];
+    fits = extent < 0 || whole[axis] == (axis == 0 ? extent * devices : extent);
   }
+  if (!fits) [[unlikely]] {
+    throw BadFeed(fmt::format("the shape of fed variable '{}' is {}{} (-1: any), but {} is given", fed.name,
+                              fed.declared.str(), devices == 1 ? "" : fmt::format(" on each of {} devices", devices),
+                              value->shape().str()));
+  }
+  if (given == whole.rank() || as_given) [[likely]]
+    return;
   Tensor rows = *value;
   if (!rows.contiguous()) {
     rows = Tensor();

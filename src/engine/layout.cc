@@ -24,22 +24,17 @@ template <class Test> bool any_pass(const Layout::Of& of, Test test) {
 
 Layout::Layout(const Of& of)
     : of_(of),
-      trusts_shapes_(of.lowered.trusts_shapes || any_pass(of, [](const auto& p) { return p.trusts_shapes; })),
-      shareable_(find_temporaries(of.graph, of.lowered, any_pass(of, [](const auto& p) {
-                                    return p.applied && p.name == kReuseInput.name;
-                                  }))) {
-  note_outside();
-}
-
-void Layout::note_outside() {
+      shareable_(find_temporaries(
+          of.graph, of.lowered, any_pass(of, [](const auto& p) { return p.applied && p.name == kReuseInput.name; }))) {
+  const bool trusts = of.lowered.trusts_shapes || any_pass(of, [](const auto& p) { return p.trusts_shapes; });
   std::set<Value*> seen;
-  for (size_t v = 0; v < of_.graph.vars.size(); ++v) {
-    const GraphVar& var = of_.graph.vars[v];
-    Value* value = of_.lowered.values[v];
-    const bool given = var.fed || (of_.lowered.is_outside[v] && !var.dynamic);
+  for (size_t v = 0; v < of.graph.vars.size(); ++v) {
+    const GraphVar& var = of.graph.vars[v];
+    Value* value = of.lowered.values[v];
+    const bool given = var.fed || (of.lowered.is_outside[v] && !var.dynamic);
     const bool declared = var.desc.kind == VarKind::kLoDTensor && var.desc.shape.rank() > 0;
-    if (trusts_shapes_ && given && declared) declared_.push_back(static_cast<int>(v));
-    if (!of_.lowered.is_outside[v] || !seen.insert(value).second) continue;
+    if (trusts && given && declared) declared_.push_back(static_cast<int>(v));
+    if (!of.lowered.is_outside[v] || !seen.insert(value).second) continue;
     if (!var.dynamic) {
       watched_.push_back({value, {}});
     } else {

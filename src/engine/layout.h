@@ -53,14 +53,12 @@ class Layout {
     Form form;  // for which the layout was made
   };
 
-  void note_outside();
   bool unwatched_moved() const;
   void check_declared() const;
   void place_temporaries(bool at_once);
   void refuse(const Error& error);
 
   const Of of_;
-  const bool trusts_shapes_;
   std::vector<Watched> watched_;  // values outside of the plan: others may change them between runs
   std::vector<int> declared_;     // outside variables that must match their declaration, because passes rely on it
   std::vector<std::pair<const Value*, Place>> unwatched_;  // other outside values, and their places in the plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .. import _cluster, _core
+from .. import _cluster
 from . import arguments
 from .bound import Bound
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated

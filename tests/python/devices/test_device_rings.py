@@ -205,7 +205,8 @@ def on_devices(script):
 
 @needs_wires
 def test_what_each_operator_gives_on_devices():
-    told = "\nprint(sum('device to device' in kept.bound.engine.explain() for kept in exe._bound.values()), len(exe._bound))"
+    told = ("\nprint(sum('device to device' in kept.bound.engine.explain() for kept in exe._bound.values()), "
+            "len(exe._bound))")
     both = []
     for script in (processes.OPS, on_devices(processes.OPS) + told):
         done = processes.finish(processes.start(2, script, **devices(1)))

@@ -132,6 +132,29 @@ def test_a_loader_made_after_the_ops_that_read_from_it():
     assert seen == [[[0, 0]], [[2, 2]], [[4, 4]]]
 
 
+def test_the_last_group_may_be_the_batch_of_one_replica():
+    """It has the rows that the program declares for one replica, and all replicas share it."""
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x = fluid.data("x", [4, 2], "float32")
+        doubled = fluid.layers.scale(x, 2.0)
+        made = fluid.io.DataLoader.from_generator([x], 2, iterable=False, drop_last=False)
+    places, seen = fluid.cpu_places(2), []
+    made.set_batch_generator(lambda: ([np.full((4, 2), i, "float32")] for i in range(3)), places=places)
+    compiled, exe = fluid.CompiledProgram(program).with_data_parallel(places=places), fluid.Executor(CPU)
+    made.start()
+    with pytest.raises(fluid.core.EOFException):
+        while True:
+            seen.append(exe.run(compiled, fetch_list=[doubled])[0][:, 0].tolist())
+    assert seen == [[0] * 4 + [2] * 4, [4] * 4]
+    made.set_batch_generator(lambda: ([np.full((5, 2), i, "float32")] for i in range(2)), places=places)
+    made.start()
+    with pytest.raises(fluid.core.EnforceNotMet, match="read: the shape of fed variable 'x' is") as e:
+        exe.run(compiled, fetch_list=[doubled])
+    assert type(e.value).__qualname__ == "InvalidArgument" and str(e.value).count("anabranch help") == 1
+    made.reset()
+
+
 @pytest.mark.parametrize("batch, error, text", [
     ({"x": 1}, TypeError, "batch 0 of the generator must be a list or tuple.* got dict"),
     ([np.zeros((1, 2), "float32")], ValueError, r"must have 2 values \(x, y\), got 1"),
