@@ -32,7 +32,7 @@ struct Fed {
   bool persistable;  // fed whole to every replica, unless there is exactly one whole per replica
 };
 
-// What is fed is no tensor, or breaks the promise of fluid.data.
+// A fed value that is not a tensor, or that breaks the promise of fluid.data.
 class BadFeed : public Error {
  public:
   explicit BadFeed(std::string message) : Error(ErrorKind::kInvalidArgument, std::move(message)) {}

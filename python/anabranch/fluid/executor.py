@@ -55,7 +55,7 @@ _KEPT = 64
 
 
 class _Kept(NamedTuple):
-    """A bound program. What the caller passes stays alive, so that its ids are not reused."""
+    """A bound program. The arguments of the caller stay alive, so that their ids are not reused."""
 
     program: Any
     scope: Any
