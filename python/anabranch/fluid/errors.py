@@ -126,7 +126,7 @@ class MissingFeed(NotFound):
         "Feed the variable that the first line names: `executor.run(feed={name: array})`.",
         "Check its name in the feed: the names in `feed` are those given to `fluid.data`.",
         "If the run does not need it (prediction needs no labels): run a `program.clone(for_test=True)` from "
-        "before the loss, or pass `use_prune=True`.",
+        "before the loss.",
     )
 
 

@@ -15,6 +15,7 @@ from .fetching import FeedAndFetchOps, as_numpy, fetch_names
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
+from .framework.pruning import update_ops
 from .reading import run_faults
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import one_feed
@@ -129,7 +130,8 @@ class Executor(FeedAndFetchOps):
                 Default False.
             return_merged (bool): concatenates the values of the replicas along axis 0. Otherwise returns a list with
                 one value per replica. Default True.
-            use_prune (bool): runs only the ops that the fetched variables need. Default False, which runs all ops.
+            use_prune (bool): runs only the ops that the fetched variables and the program's updates need. Default
+                False, which runs all ops.
 
         Returns:
             list: one value for each item of ``fetch_list``.
@@ -186,8 +188,9 @@ class Executor(FeedAndFetchOps):
         feed = one_feed(feed)
         names, ops = fetch_names(fetch_list)
         pruned = use_prune or ops
-        bound = (self._bind(program, scope, (tuple(feed), tuple(names), tuple(id(op) for op in ops)),
-                            lambda: program._prune_with_input(list(feed), names + ops)) if pruned
+        bound = (self._bind(program, scope, (tuple(feed), tuple(names), tuple(id(op) for op in ops), use_prune),
+                            lambda: program._prune_with_input(
+                                list(feed), names + ops + (update_ops(program) if use_prune else []))) if pruned
                  else self._bind(program, scope))
         if bound.serves:
             remote.serve(bound.program, scope)

@@ -51,6 +51,11 @@ def _is_for_training(op, roles):
     return bool((op.attr("op_role") if op.has_attr("op_role") else 0) & roles)
 
 
+def update_ops(program: Any) -> list[Any]:
+    """The Operators of the global block that update parameters and their state."""
+    return [op for op in program.global_block().ops if _is_for_training(op.desc, OpRole.Optimize)]
+
+
 def forward_desc(original: Any) -> Any:
     """A copy of the forward part of a C++ program, without variables that only training used."""
     desc, roles = original.clone(), _roles_of_training()
