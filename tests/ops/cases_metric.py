@@ -24,9 +24,13 @@ case("accuracy", {"Out": real(3, 2), "Indices": np.array([[0, 1]] * 3), "Label":
      name="none", hostile=False)  # as the first one
 
 
-def area(pos, neg):
+def area(pos, neg, curve="ROC"):
     """Trapezoids, thresholds falling."""
     p, n = np.cumsum(pos[::-1]), np.cumsum(neg[::-1])
+    if curve == "PR":
+        p, n = p[p + n > 0], n[p + n > 0]
+        precision, recall = p / (p + n), p / max(p[-1], 1)
+        return np.trapezoid(np.append(precision[0], precision), np.append(0, recall))
     return np.trapezoid(np.append(0, p), np.append(0, n)) / max(p[-1] * n[-1], 1)
 
 
@@ -45,7 +49,7 @@ def auc(i, a):
         ring[counter % steps] = now
         stats[slot] = np.append(ring.ravel(), counter + 1)
     seen = [s if steps == 0 else s[-1 - buckets:-1] for s in (stats["StatPos"], stats["StatNeg"])]
-    return {"AUC": np.array([area(*seen)]), "StatPosOut": stats["StatPos"].reshape(i["StatPos"].shape),
+    return {"AUC": np.array([area(*seen, a.get("curve", "ROC"))]), "StatPosOut": stats["StatPos"].reshape(i["StatPos"].shape),
             "StatNegOut": stats["StatNeg"].reshape(i["StatNeg"].shape)}
 
 
@@ -59,6 +63,8 @@ case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": integers(1, 8, hi=3)
      {"num_thresholds": 7, "slide_steps": 0}, auc, hostile=False)  # other bounds of Predict than the reference's
 case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": ring(3, 8, 4), "StatNeg": ring(3, 8, 4)},
      {"num_thresholds": 7, "slide_steps": 3}, auc, name="sliding", hostile=False)  # as above
+case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": integers(1, 8, hi=3), "StatNeg": integers(1, 8, hi=3)},
+     {"num_thresholds": 7, "slide_steps": 0, "curve": "PR"}, auc, name="precision", hostile=False)  # as above
 
 
 def mean_iou(i, a):

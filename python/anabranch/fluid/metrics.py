@@ -338,11 +338,12 @@ class EditDistance(MetricBase):
 
 
 class Auc(MetricBase):
-    """The area under the ROC curve, from histograms of the probabilities of positive and negative samples.
+    """The area under the ROC curve, or the precision-recall curve, from histograms of the probabilities of positive and
+    negative samples.
 
     Args:
         name (str): name of the metric.
-        curve (str): "ROC". Default "ROC".
+        curve (str): "ROC", or "PR": precision over recall. Default "ROC".
         num_thresholds (int): number of bins minus one. Default 4095.
 
     Examples:
@@ -390,8 +391,20 @@ class Auc(MetricBase):
         negatives = numpy.concatenate([[0], numpy.cumsum(self._stat_neg[::-1])]).astype("float64")
         if positives[-1] == 0 or negatives[-1] == 0:
             return 0.0
+        exact = get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5"
+        if self._curve == "PR" and not exact:  # Fluid 1.8.5 accepts PR, and computes ROC
+            return self._precision_recall_area(positives, negatives)
         area = numpy.sum(self.trapezoid_area(negatives[:-1], negatives[1:], positives[:-1], positives[1:]))
         return float(area / positives[-1] / negatives[-1])
+
+    def _precision_recall_area(self, positives, negatives):
+        """Trapezoids by falling threshold, from recall 0 with the precision of the first threshold with samples."""
+        seen = positives + negatives > 0
+        positives, negatives = positives[seen], negatives[seen]
+        precision = positives / (positives + negatives)
+        recall = numpy.append(0, positives) / positives[-1]
+        before = numpy.append(precision[0], precision[:-1])
+        return float(numpy.sum(self.trapezoid_area(recall[:-1], recall[1:], before, precision)))
 
 _on_demand.give(__name__, {})
 

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/flags.h"
 #include "opdef/op_def.h"
+#include "ops/declare/attr_checks.h"
 #include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 
@@ -69,7 +71,7 @@ void count_samples(const Layout& l, const Tensor& predict, const int64_t* label,
 }
 
 // Trapezoids under the curve of true over false positives, by descending threshold.
-double area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
+double roc_area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
   double sum = 0, all_pos = 0, all_neg = 0;
   for (int64_t i = buckets - 1; i >= 0; --i) {
     const double before_pos = all_pos, before_neg = all_neg;
@@ -78,6 +80,27 @@ double area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
     sum += (all_neg - before_neg) * (all_pos + before_pos) / 2;
   }
   return all_pos > 0 && all_neg > 0 ? sum / all_pos / all_neg : 0.0;
+}
+
+// Trapezoids under the curve of precision over recall, by descending threshold. It starts at recall 0 with the precision
+// of the first threshold that has samples.
+double pr_area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
+  double sum = 0, all_pos = 0, all_neg = 0, precision = -1;
+  for (int64_t i = buckets - 1; i >= 0; --i) {
+    if (pos[i] == 0 && neg[i] == 0) continue;
+    const auto gained = static_cast<double>(pos[i]);
+    all_pos += gained;
+    all_neg += static_cast<double>(neg[i]);
+    const double before = precision < 0 ? all_pos / (all_pos + all_neg) : precision;
+    precision = all_pos / (all_pos + all_neg);
+    sum += gained * (before + precision) / 2;
+  }
+  return all_pos > 0 && all_neg > 0 ? sum / all_pos : 0.0;
+}
+
+// Fluid 1.8.5 accepts the curve PR, and computes ROC.
+auto area_of(const ir::Op& op) {
+  return op.attr<std::string>("curve") == "PR" && !Flags::exact_fluid() ? pr_area : roc_area;
 }
 
 int64_t* carried_over(KernelContext& c, In in, Out out) {
@@ -89,8 +112,8 @@ int64_t* carried_over(KernelContext& c, In in, Out out) {
 
 AB_OP(auc)
     .doc(
-        "AUC = the area under the ROC curve of binary predictions, from histograms with num_thresholds + 1 buckets "
-        "over all steps (slide_steps 0) or the last slide_steps.")
+        "AUC = the area under a curve of binary predictions, ROC or precision over recall (PR), from histograms with "
+        "num_thresholds + 1 buckets over all steps (slide_steps 0) or the last slide_steps.")
     .in("Predict", "[samples, columns] float in [0, 1]; only the last column is used")
     .in("Label", "[samples, 1] int64: 0 negative, above 0 positive, below 0 ignored")
     .in("StatPos", "int64 histograms of the positive samples")
@@ -98,8 +121,7 @@ AB_OP(auc)
     .out("AUC", "[1] float64; 0 until both kinds of labels have been seen")
     .out("StatPosOut", "StatPos, updated in place")
     .out("StatNegOut", "StatNeg, updated in place")
-    .attr<std::string>("curve", "ROC", "ROC",
-                       [](const std::string& v) { AB_CHECK(v == "ROC", Unsupported, "curve must be ROC, got {}", v); })
+    .attr<std::string>("curve", "ROC", "ROC or PR", one_of("curve", {"ROC", "PR"}))
     .attr<int32_t>("num_thresholds", 4095, "number of buckets minus one",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "num_thresholds must be at least 1, got {}", v); })
     .attr<int32_t>("slide_steps", 1, "number of steps in the window; 0: all",
@@ -114,6 +136,7 @@ AB_OP(auc)
       const In predict = op.in("Predict"), label = op.in("Label"), pos = op.in("StatPos"), neg = op.in("StatNeg");
       const Out auc = op.out("AUC"), pos_out = op.out("StatPosOut"), neg_out = op.out("StatNegOut");
       const Layout l = layout_of(op.op());
+      const auto area = area_of(op.op());
       const auto scratch = std::make_shared<Tensor>();
       return [=](KernelContext& c) {
         int64_t *p = carried_over(c, pos, pos_out), *n = carried_over(c, neg, neg_out);

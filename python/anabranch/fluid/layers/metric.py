@@ -53,12 +53,13 @@ def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | N
 
 def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
         slide_steps: int = 1) -> tuple[Variable, Variable, list[Variable]]:
-    """Computes the area under the ROC curve from histograms that are kept from run to run.
+    """Computes the area under the ROC curve, or the precision-recall curve, from histograms that are kept from run to
+    run.
 
     Args:
         input (Variable): probabilities, [N, 2], float32 or float64. Only column 1 is used.
         label (Variable): 0 or 1, [N, 1], int32 or int64.
-        curve (str): "ROC". Default "ROC".
+        curve (str): "ROC", or "PR": precision over recall. Default "ROC".
         num_thresholds (int): number of bins minus one. Default 4095.
         topk (int): not used.
         slide_steps (int): number of recent runs over which the second area is computed. 0 means all runs. Default 1.
