@@ -6,7 +6,7 @@ from listed_dense import RULES as DENSE
 from listed_nets import RULES as NETS
 
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
-REDUCED = "the attributes `in_dtype`, `out_dtype` of `reduce_*`"
+REDUCED = "`in_dtype` and `out_dtype` of `reduce_*`: the gradient; an `out_dtype` of bool or float16"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 ALL_AXES = "gradient of `reduce_*` with all axes listed; `reduce_*` over all axes with `keep_dim`"
 FUSED = "attributes of fused convolutions (`fuse_brelu` ...) in a program"
@@ -44,7 +44,7 @@ RULES = DENSE + NETS + [
     Rule(WORKS, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
     # ---- refused here
     Rule(RAISES, FUSED, ours="fused forms|fuse_activation|fuse_with_relu"),
-    Rule(RAISES, REDUCED, ours="out_dtype must be that of X"),
+    Rule(RAISES, REDUCED, ours="out_dtype must be the dtype of X"),
     Rule(RAISES, "`matmul` with a `head_number` other than 1", ("matmul",), ours="head_number"),
     Rule(
         RAISES,
@@ -76,7 +76,7 @@ RULES = DENSE + NETS + [
         ("expand",),
     ),
     Rule(GRADIENT, ALL_AXES, theirs="match arity"),
-    Rule(GRADIENT, REDUCED, change="in_dtype"),
+    Rule(GRADIENT, REDUCED, change="in_dtype|out_dtype"),
     Rule(GRADIENT, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
     Rule(GRADIENT, "gradient of `pad_constant_like` of float64", ("pad_constant_like",)),
     Rule(GRADIENT, "gradient of `assign` of an empty tensor", ("assign",)),

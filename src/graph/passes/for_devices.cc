@@ -150,6 +150,7 @@ void fuse_squares_of_rows(Graph& graph) {
     if (out < 0 || !(graph.vars[out].desc.shape == Shape{1})) continue;
     const int squares = input_var(sum, "X"), square = made_by(squares, "square");
     if (square < 0 || !edit.uses.is_private(squares)) continue;
+    if (graph.vars[out].desc.dtype != graph.vars[squares].desc.dtype) continue;  // out_dtype
     const int values = input_var(graph.nodes[square], "X"), taken = made_by(values, "get_tensor_from_selected_rows");
     if (taken < 0 || !edit.uses.is_private(values)) continue;
     const int rows = input_var(graph.nodes[taken], "X");

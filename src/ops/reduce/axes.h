@@ -6,6 +6,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/reduce.h"
+#include "ops/reduce/as_dtype.h"
 
 namespace anabranch::reduce {
 
@@ -58,12 +59,7 @@ inline void infer_reduce(InferContext& c) {
   const Attrs attrs(c.op());
   const Meta& x = c.in("X");
   attrs.check(x.shape);
-  const int32_t requested = c.attr<int32_t>("out_dtype");
-  AB_CHECK(requested == -1 || requested == static_cast<int32_t>(x.dtype), Unsupported,
-           "out_dtype must be that of X, {}, or -1, got {}: append an op cast before it", static_cast<int32_t>(x.dtype),
-           requested);
-  const Shape out = attrs.out_shape(x.shape);
-  c.set_out("Out", out, x.dtype);
+  c.set_out("Out", attrs.out_shape(x.shape), result_dtype(c.op(), x.dtype));
   if (attrs.keeps_rows(x.shape)) c.share_lod("Out", "X");
 }
 

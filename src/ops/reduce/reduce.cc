@@ -1,5 +1,6 @@
 // Sums, means, products, extremes, lengths and logic over some axes, one row each.
 #include <cmath>
+#include <map>
 
 #include "ops/declare/second_order.h"
 #include "ops/device/launch_fold.h"
@@ -43,20 +44,30 @@ void fold_run_of(KernelContext& c, const Shape& x, const Shape& folded, const vo
 
 DTypeFactory forward_there(OfNothing of_nothing, const char* fold) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
-    return [of_nothing, dtype, kernel = device::kernel_of(std::string("fold_axes/") + fold, dtype),
-            attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    const DType result = result_dtype(op.op(), dtype);
+    return [of_nothing, result, kernel = device::kernel_of(std::string("fold_axes/") + fold, result),
+            attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out"),
+            as = AsDTypeThere()](KernelContext& c) mutable {
       const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      check_folds(of_nothing, dtype, shape, folded);
-      device::launch_fold(DeviceContext::of(c), kernel, c[x], shape, folded, c[out]);
+      check_folds(of_nothing, result, shape, folded);
+      const DeviceContext& there = DeviceContext::of(c);
+      device::launch_fold(there, kernel, as(there, c[x], result), shape, folded, c[out]);
     };
   };
 }
 
-Kernel forward_kernel(OfNothing of_nothing, DType dtype, FoldRun run, const KernelArgs& op) {
-  return [of_nothing, dtype, run, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+// By the dtype of Out.
+using FoldRuns = std::map<DType, FoldRun>;
+
+Kernel forward_kernel(OfNothing of_nothing, DType dtype, const FoldRuns& runs, const KernelArgs& op) {
+  const DType result = result_dtype(op.op(), dtype);
+  const auto run = runs.find(result);
+  AB_CHECK(run != runs.end(), Unsupported, "out_dtype must not be {}", dtype_name(result));
+  return [of_nothing, result, run = run->second, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out"),
+          as = AsDType()](KernelContext& c) mutable {
     const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-    check_folds(of_nothing, dtype, shape, folded);
-    run(c, shape, folded, c[x].data(dtype), c[out].mutable_data(dtype));
+    check_folds(of_nothing, result, shape, folded);
+    run(c, shape, folded, as(c, c[x], result).data(result), c[out].mutable_data(result));
   };
 }
 
@@ -64,12 +75,12 @@ OpDef& declare_schema(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc)
       .in("X", std::string("[...] ") + row.dtypes)
-      .out("Out", "shape of X without the reduced axes, or [1] if none is left; dtype of X");
+      .out("Out", "shape of X without the reduced axes, or [1] if none is left; out_dtype");
   def.attr<std::vector<int32_t>>("dim", {0},
                                  "axes to reduce; negative axes count from the last; an empty list reduces all axes");
   def.attr<bool>("keep_dim", false, "keeps reduced axes with extent 1");
   def.attr<bool>("reduce_all", false, "reduces all axes and ignores dim");
-  def.attr<int32_t>("out_dtype", -1, "id of the dtype of X, or -1: others are not supported");
+  def.attr<int32_t>("out_dtype", -1, "id of the dtype of Out, to which X is converted; -1: that of X");
   return def.ignores({"in_dtype"}).infer(infer_reduce);
 }
 
@@ -77,12 +88,12 @@ OpDef& declare_schema(const Row& row) {
 template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run) {
   OpDef& def = declare_schema(row);
   device::offer<Ts...>(def, forward_there(row.of_nothing, row.fold));
-  const auto add = [&](DType dtype, FoldRun run) {
-    def.cpu_of(dtype, [of_nothing = row.of_nothing, dtype, run](const KernelArgs& op) {
-      return forward_kernel(of_nothing, dtype, run, op);
+  const FoldRuns runs{{dtype_of<Ts>, &fold_run_of<Run, Ts>}...};
+  for (const auto& [dtype, run] : runs) {
+    def.cpu_of(dtype, [of_nothing = row.of_nothing, dtype, runs](const KernelArgs& op) {
+      return forward_kernel(of_nothing, dtype, runs, op);
     });
-  };
-  (add(dtype_of<Ts>, &fold_run_of<Run, Ts>), ...);
+  }
   return def;
 }
 
@@ -97,14 +108,16 @@ DTypeFactory backward_there(bool with_values, const char* fold) {
   return [with_values, fold](DType dtype, const KernelArgs& op) -> Kernel {
     const In x = op.in("X"), out = with_values ? op.in("Out") : In();
     return [kernel = device::kernel_of(std::string("fold_axes_grad/") + fold, dtype), attrs = Attrs(op.op()), x, out,
-            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-      const Tensor* outs = out ? &c[out] : nullptr;
+            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), as_out = AsDTypeThere(),
+            as_dout = AsDTypeThere(), dtype](KernelContext& c) mutable {
+      const DeviceContext& there = DeviceContext::of(c);
+      const Tensor* outs = out ? &as_out(there, c[out], dtype) : nullptr;
       const Shape folded = attrs.folded(c[x].shape());
       AB_CHECK((outs ? *outs : c[dout]).numel() == folded.numel(), ShapeMismatch,
                "Out must have the folded shape of X, got {} for X {}", (outs ? *outs : c[dout]).shape().str(),
                c[x].shape().str());
-      device::launch_fold_grad(DeviceContext::of(c), kernel, outs ? &c[x] : nullptr, outs, c[dout], c[x].shape(),
-                               folded, c[dx]);
+      device::launch_fold_grad(there, kernel, outs ? &c[x] : nullptr, outs, as_dout(there, c[dout], dtype),
+                               c[x].shape(), folded, c[dx]);
     };
   };
 }
@@ -164,14 +177,16 @@ void term_walk(const KernelContext& c, const NdLoop<3>& loop, const TermArgs& a,
 
 Kernel backward_kernel(DType dtype, TermWalk walk, bool with_values, const KernelArgs& op) {
   const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
-  return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
+  return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD"), as_out = AsDType(),
+          as_dout = AsDType()](KernelContext& c) mutable {
     const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
     AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out must have the folded shape of X, got {} for X {}",
              c[out].shape().str(), shape.str());
     const auto loop = broadcast_loop(shape, shape, folded, -1);
     const int64_t count = folded.numel() ? shape.numel() / folded.numel() : 1;
-    walk(c, loop, {c[x].data(dtype), c[out].data(dtype), c[dout].data(dtype), loop.inner_strides()[2], count},
-         c[dx].mutable_data(dtype));
+    const void* slopes = as_dout(c, c[dout], dtype).data(dtype);
+    const void* outs = with_values ? as_out(c, c[out], dtype).data(dtype) : slopes;
+    walk(c, loop, {c[x].data(dtype), outs, slopes, loop.inner_strides()[2], count}, c[dx].mutable_data(dtype));
   };
 }
 
@@ -179,7 +194,7 @@ OpDef& declare_gradient_of(OpDef& forward, bool with_values) {
   forward.grad_reads({"X"}, with_values ? std::vector<std::string>{"Out"} : std::vector<std::string>{});
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   if (!with_values) def.grad(second_order::linear);
-  return def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
+  return def.dtype_of_input("X").infer([](InferContext& c) {
     const Shape expected = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
     // Shapes [1] and [1, 1] hold the same number.
     AB_CHECK(compatible(expected, got) || (expected.numel() == 1 && got.numel() == 1), ShapeMismatch,
