@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+
+#include "base/flags.h"
 
 namespace anabranch {
 namespace {
@@ -48,6 +51,21 @@ int cores_per_process(int processes) {
   const bool bound =
       sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return bound ? usable_cores() : std::max(1, usable_cores() / std::max(1, processes));
+}
+
+int threads_asked_for() {
+  constexpr const char* kFlag = "FLAGS_paddle_num_threads";
+  constexpr int64_t kMost = 1 << 16, kInitial = 1;
+  const auto threads = std::get<int64_t>(get_flag(kFlag));
+  // The initial value, that of Fluid 1.8.5, counts only if the environment sets it.
+  if (threads > 0 && (threads != kInitial || std::getenv(kFlag))) {
+    return static_cast<int>(std::min(threads, kMost));
+  }
+  static const int64_t omp = [] {
+    const char* text = std::getenv("OMP_NUM_THREADS");
+    return text ? std::clamp<int64_t>(std::strtol(text, nullptr, 10), 0, kMost) : 0;
+  }();
+  return static_cast<int>(omp);
 }
 
 bool cpu_has_bfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }

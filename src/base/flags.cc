@@ -82,8 +82,10 @@ std::vector<FlagInfo> make_table() {
       flag("use_pinned_memory", true, memory),
       flag("inner_op_parallelism", int64_t{0},
            "No effect: the threads of the executor also share the loops inside operators."),
-      flag("paddle_num_threads", int64_t{1},
-           "No effect: math libraries run single-threaded inside the executor's threads."),
+      in_plans(flag("paddle_num_threads", int64_t{1},
+                    "Number of threads of an executor for each replica, if it is set and the program sets no "
+                    "num_threads. If it is not set, OMP_NUM_THREADS is used, and without it, all cores that the "
+                    "process may use.")),
       flag("selected_gpus", S(""),
            "Devices that cuda_places() returns, such as \"0,2\". If empty, it returns all devices that "
            "CUDA_VISIBLE_DEVICES leaves."),

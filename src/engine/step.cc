@@ -26,7 +26,9 @@ namespace {
 int threads_of(const CompileOptions& o) {
   if (o.execution.num_threads > 0) return o.execution.num_threads;
   const auto group = comm::find_ring(0);
-  return group ? cores_per_process(group->processes_here()) : 0;
+  const int cores = group ? cores_per_process(group->processes_here()) : usable_cores();
+  const int asked = threads_asked_for();
+  return asked > 0 ? static_cast<int>(std::min<int64_t>(cores, int64_t{asked} * std::max(1, o.replicas))) : cores;
 }
 
 }  // namespace
