@@ -1,6 +1,7 @@
 // Shared by the ops lstm and lstmp and their gradients. Columns of a row of gates: candidate, input, forget, output.
 // lstmp passes a projection of the hidden state from step to step, lstm the hidden state itself.
 #pragma once
+#include "base/flags.h"
 #include "ops/sequence/lstm_run.h"
 
 namespace anabranch::sequence {
@@ -18,6 +19,8 @@ struct LstmOptions {
         projected(op.type.starts_with("lstmp")) {
     if (!projected) return;
     projection = act_named(op.attr<std::string>("proj_activation"));
+    // Fluid 1.8.5 applies the activation of the cell instead, unless proj_activation is identity.
+    if (Flags::exact_fluid() && projection != Act::kIdentity) projection = cell;
     cell_clip = op.attr<float>("cell_clip");
     proj_clip = op.attr<float>("proj_clip");
   }

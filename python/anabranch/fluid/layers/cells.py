@@ -211,6 +211,8 @@ class LSTMCell(RNNCell, Described):
                  name: str = "LSTMCell") -> None:
         self.hidden_size = hidden_size
         self._parameters = _Parameters(name, "BasicLSTMUnit", param_attr, bias_attr, dtype)
+        if check.exact_fluid():  # Fluid 1.8.5 ignores them
+            gate_activation = activation = None
         self._gate, self._squash = gate_activation or sigmoid, activation or tanh
         self._forget_bias = fill_constant([1], dtype=dtype, value=forget_bias)
         self._forget_bias.stop_gradient = False

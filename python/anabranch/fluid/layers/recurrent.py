@@ -244,6 +244,8 @@ def gru_unit(input: Variable, hidden: Variable, size: int, param_attr: Attr = No
     check.operand(hidden, "hidden", "gru_unit")
     for argument, value in (("activation", activation), ("gate_activation", gate_activation)):
         check.one_of(value, argument, "gru_unit", tuple(_ACTIVATIONS))
+    if check.exact_fluid():  # Fluid 1.8.5 ignores them
+        activation, gate_activation = "tanh", "sigmoid"
     helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
     width = size // 3
     weight = helper.create_parameter(helper.param_attr, [width, 3 * width], input.dtype)
