@@ -67,6 +67,14 @@ def _gelu(g, op):
     g.emit("Mul", [g.emit("Mul", [x, half]), g.emit("Add", [part, one])], op.out())
 
 
+def _leaky_relu(g, op):
+    slope = float(op.attr("alpha", 0.02))
+    if slope > 1:  # LeakyRelu scales the numbers below 0; this is the greater one
+        g.emit("Max", [op.x(), g.emit("Mul", [op.x(), _number(g, op, slope)])], op.out())
+    else:
+        g.emit("LeakyRelu", [op.x()], op.out(), alpha=slope)
+
+
 def _swish(g, op):
     inner = g.emit("Mul", [op.x(), _number(g, op, op.attr("beta", 1.0))])
     g.emit("Mul", [op.x(), g.emit("Sigmoid", [inner])], op.out())
@@ -150,7 +158,8 @@ def _reduce(kind: str) -> Translation:
         axes = [] if len(axes) == rank else [int(a) for a in axes]
         keep = int(op.attr("keep_dim", False))
         more: dict[str, Any] = {"keepdims": keep}
-        inputs = [op.x()]
+        same = op.dtype(op.x()) == op.dtype(op.out())  # out_dtype
+        inputs = [op.x() if same else g.emit("Cast", [op.x()], to=onnx_dtype(op.dtype(op.out())))]
         if kind == "ReduceSum" and axes:
             inputs.append(g.const(axes))
         elif axes:
@@ -177,7 +186,7 @@ def _rsqrt(g, op):
 TABLE: dict[str, Translation] = {
     **{name: _same(kind) for name, kind in _SAME.items()}, **{name: _pair(kind) for name, kind in _PAIRS.items()},
     **{name: _reduce(kind) for name, kind in _REDUCTIONS.items()},
-    "not_equal": _not_equal, "leaky_relu": _activation("LeakyRelu", ("alpha", "alpha")),
+    "not_equal": _not_equal, "leaky_relu": _leaky_relu,
     "elu": _activation("Elu", ("alpha", "alpha")), "gelu": _gelu, "swish": _swish, "hard_swish": _hard_swish,
     "hard_sigmoid": _activation("HardSigmoid", ("alpha", "slope"), ("beta", "offset")),
     "clip": _clip, "relu6": _relu6, "scale": _scale, "pow": _pow, "cast": _cast, "sum": _sum, "mul": _mul,

@@ -97,6 +97,10 @@ void Pow(const float* x, const float* y, float* out, int64_t n) {
 void LeakyRelu(const float* x, const float* p, float* out, int64_t n) {
   const D d;
   const V a = hn::Set(d, p[0]), zero = hn::Zero(d);
+  if (p[0] > 1) {
+    return loop(
+        out, n, [=](V v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), hn::Mul(a, v), v); }, x);
+  }
   loop(
       out, n, [=](V v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(a, v)); }, x);
 }

@@ -33,7 +33,7 @@ void erf_grad(const float* x, const float* dy, float* dx, int64_t n);
 void pow(const float* x, const float* y, float* out, int64_t n);  // x to the power y, correct to 1 ulp
 
 // With the parameters p of the op
-void leaky_relu(const float* x, const float* p, float* out, int64_t n);   // x where x > 0, else p[0] x
+void leaky_relu(const float* x, const float* p, float* out, int64_t n);   // max(x, p[0] x)
 void hard_shrink(const float* x, const float* p, float* out, int64_t n);  // x once for x > p[0], once for x < -p[0]
 void softshrink(const float* x, const float* p, float* out, int64_t n);   // x - p[0] and x + p[0] there
 void stanh(const float* x, const float* p, float* out, int64_t n);        // p[1] tanh(p[0] x)

@@ -49,9 +49,10 @@ void StanhGrad(const float* x, const float* dy, const float* p, float* dx, int64
 }
 void LeakyReluGrad(const float* y, const float* dy, const float* p, float* dx, int64_t n) {
   const D d;
-  const V a = hn::Set(d, p[0]), one = hn::Set(d, 1.0f), zero = hn::Zero(d);
+  const bool swapped = p[0] > 1;
+  const V above = hn::Set(d, swapped ? p[0] : 1.0f), below = hn::Set(d, swapped ? 1.0f : p[0]), zero = hn::Zero(d);
   loop(
-      dx, n, [=](V v, V g) HWY_ATTR { return hn::Mul(g, hn::IfThenElse(hn::Gt(v, zero), one, a)); }, y, dy);
+      dx, n, [=](V v, V g) HWY_ATTR { return hn::Mul(g, hn::IfThenElse(hn::Gt(v, zero), above, below)); }, y, dy);
 }
 void EluGrad(const float* x, const float* dy, const float* p, float* dx, int64_t n) {
   const D d;

@@ -24,9 +24,11 @@ struct Brelu {
   template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(x, p[0]), p[1]); }
   template <class T> AB_HD static T backward(T x, T dy, const T* p) { return within(x, p[0], p[1], dy); }
 };
-struct LeakyRelu {
-  template <class T> AB_HD static T forward(T x, const T* p) { return x > 0 ? x : p[0] * x; }
-  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return dy * (y > 0 ? T(1) : p[0]); }
+struct LeakyRelu {  // max(x, p[0] x): with p[0] above 1 the branches are swapped
+  template <class T> AB_HD static T forward(T x, const T* p) { return (x > 0) != (p[0] > 1) ? x : p[0] * x; }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) {
+    return dy * ((y > 0) != (p[0] > 1) ? T(1) : p[0]);
+  }
 };
 struct Elu {
   template <class T> AB_HD static T forward(T x, const T* p) {

@@ -34,11 +34,11 @@ void declare_rectifiers() {
        .ignores = {},
        .attrs = {{"t_min", 0.0f, "lower bound of the result"}, {"t_max", 24.0f, "upper bound of the result"}}});
   activation<LeakyRelu, Gives::kBoth>({.type = "leaky_relu",
-                                       .doc = "Leaky rectified linear unit: Out = X where X > 0, alpha X elsewhere",
+                                       .doc = "Leaky rectified linear unit: Out = max(X, alpha X)",
                                        .source = "Maas et al., ICML 2013",
                                        .grad_of = GradOf::kOut,
                                        .ignores = {"use_mkldnn"},
-                                       .attrs = {{"alpha", 0.02f, "slope for negative X"}},
+                                       .attrs = {{"alpha", 0.02f, "slope for negative X; above 1, for positive X"}},
                                        .param_loop = simd::leaky_relu,
                                        .param_grad_loop = simd::leaky_relu_grad});
   activation<Elu, Gives::kBoth>(

@@ -77,7 +77,7 @@ def unary():
     return [kind(x) for kind in kinds] + [L.log(p), L.sqrt(p), L.rsqrt(p), L.reciprocal(p), L.pow(p, 1.5),
                                           L.clip(x, -0.3, 0.4), L.scale(x, 2.0, 1.0), L.scale(x, 2.0, 1.0, False),
                                           L.asin(L.clip(x, -1, 1)), L.acos(L.clip(x, -1, 1)), L.atan(x),
-                                          L.prelu(image2(), "all"), L.assign(x)]
+                                          L.prelu(image2(), "all"), L.assign(x), L.leaky_relu(x, 2.0)]
 
 
 def image2():

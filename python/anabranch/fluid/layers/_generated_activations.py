@@ -235,13 +235,13 @@ def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Varia
 
 
 def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Variable:
-    """Leaky rectified linear unit: out = x where x > 0, alpha x elsewhere.
+    """Leaky rectified linear unit: out = max(x, alpha x).
 
     Maas et al., ICML 2013.
 
     Args:
         x (Variable): any shape, float32 or float64.
-        alpha (float): slope for negative x. Default 0.02.
+        alpha (float): slope for negative x; above 1, for positive x. Default 0.02.
         name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
