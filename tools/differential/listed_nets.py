@@ -11,6 +11,7 @@ from when_nets import (
     crowds_of_other_images,
     either_below_0,
     empty_on_a_level,
+    has_blank,
     has_empty,
     is_cascade,
     last_images_have_nothing,
@@ -28,6 +29,7 @@ from when_nets import (
     widths_differ,
 )
 
+BLANK = "`warpctc` of a label that equals the blank"
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
@@ -185,6 +187,8 @@ RULES = [
     Rule(DIFFERS, "`fusion_seqpool_concat` of empty sequences", POOLED, when=has_empty),
     Rule(DIFFERS, "`warpctc` of empty sequences", ("warpctc",), why="inf"),
     Rule(WORKS, "`warpctc` of empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
+    Rule(DIFFERS, BLANK, ("warpctc",), why="inf", when=has_blank),
+    Rule(GRADIENT, BLANK, ("warpctc",), when=has_blank),
     Rule(WORKS, OF_LEVELS, ("sequence_pad",), theirs="lod info mismatches", when=levels("X", 2)),
     Rule(DIFFERS, EMPTY, FUSED, when=has_empty),
     Rule(DIFFERS, EMPTY, ("fusion_gru",), when=when.has(lambda a: a.get("origin_mode"))),

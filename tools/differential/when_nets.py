@@ -113,6 +113,12 @@ def other_scores(case, theirs, ours):
     return rows[0] == rows[1]
 
 
+def has_blank(case, theirs, ours):
+    """A label that equals the blank."""
+    labels = value(case, "Label")
+    return labels is not None and bool((labels == case["attrs"].get("blank", 0)).any())
+
+
 def widths_differ(case, _theirs, _ours):
     x, y = value(case, "X"), value(case, "Y")
     return x.ndim == y.ndim == 2 and len({n for v in given(case, "X") + given(case, "Y") for n in v["lod"][-1]}) > 1

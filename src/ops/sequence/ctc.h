@@ -70,10 +70,11 @@ template <class T> class CtcLattice {
   int64_t states() const { return 2 * count_ + 1; }
   CtcCells cells() const { return {rows_, states()}; }
   int64_t class_of(int64_t state) const { return state % 2 == 0 ? blank_ : labels_[state / 2]; }
-  // Minimum number of rows for the labels: equal neighbours need a blank between them.
+  // Minimum number of rows for the labels: equal neighbours need a blank between them, and so does a label that is the
+  // blank itself, as in Fluid 1.8.5.
   int64_t rows_needed() const {
     int64_t n = count_;
-    for (int64_t k = 1; k < count_; ++k) n += labels_[k] == labels_[k - 1];
+    for (int64_t k = 1; k < count_; ++k) n += !follows_directly(k);
     return n;
   }
 
@@ -142,7 +143,8 @@ template <class T> class CtcLattice {
     to[2 * count_] = blank;
   }
   // Whether a path may skip from the state before the previous one to this state.
-  bool skips(int64_t s) const { return s % 2 == 1 && s > 1 && labels_[s / 2] != labels_[s / 2 - 1]; }
+  bool skips(int64_t s) const { return s % 2 == 1 && s > 1 && follows_directly(s / 2); }
+  bool follows_directly(int64_t k) const { return labels_[k] != labels_[k - 1] && labels_[k] != blank_; }
 
   const T* logits_;
   const double* log_sums_;

@@ -135,14 +135,9 @@ void plan(const Spans& frames, const Spans& labels, Scratch* scratch) {
   scratch->lattice.resize(static_cast<size_t>(scratch->lattice_at.back()));
 }
 
-void check_classes(const Spans& spans, const int64_t* labels, int64_t classes, int64_t blank) {
+void check_classes(const Spans& spans, const int64_t* labels, int64_t classes) {
   for (int64_t s = 0; s < spans.count(); ++s) {
-    const int64_t* own = labels + spans.begin(s);
-    check_ids("Label", own, spans.rows(s), classes);
-    for (int64_t k = 0; k < spans.rows(s); ++k) {
-      AB_CHECK(own[k] != blank, InvalidArgument, "Label must not be blank ({}), got it as label {} of sequence {}",
-               blank, k, s);
-    }
+    check_ids("Label", labels + spans.begin(s), spans.rows(s), classes);
   }
 }
 
@@ -165,7 +160,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
                      labels,
                      c[slopes].template mutable_data<T>(),
                      c[loss].template mutable_data<T>()};
-    check_classes(labels, ctc.labels, classes, blank);
+    check_classes(labels, ctc.labels, classes);
     plan(frames.spans, labels, scratch.get());
     c.parallel_for(batch, kGrain / std::max<int64_t>(1, rows * classes) + 1, [&](int64_t first, int64_t last) {
       for (int64_t s = first; s < last; ++s) {
@@ -207,7 +202,7 @@ AB_OP(warpctc)
         "product of softmax(Logits) along the path; 0 if a sequence is too short for its labels.")
     .source("Graves et al., Connectionist temporal classification, ICML 2006")
     .in("Logits", "[rows, classes] float with LoD, or [rows, batch, classes] with LogitsLength")
-    .in("Label", "[labels, 1] int32 or int64 with LoD, or [batch, labels] with LabelLength; not blank")
+    .in("Label", "[labels, 1] int32 or int64 with LoD, or [batch, labels] with LabelLength; the blank counts as a label")
     .in_optional("LogitsLength", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
     .in_optional("LabelLength", "[batch] or [batch, 1] int32 or int64, number of labels of each sequence")
     .out_intermediate("WarpCTCGrad", "[longest, batch, classes], the derivative of Loss with respect to Logits")
