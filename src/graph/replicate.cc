@@ -199,11 +199,13 @@ class Replicator {
   void check_parallel(const ir::Op& op) const {
     if (!parallel_) return;
     check_sends(op);
+    // An update may update parameters in its blocks: it runs once on shared ones, or for each replica on its own.
+    if (is_update(op) && !options_.independent && (!options_.apart || updates_everywhere())) return;
     for (int sub : op.sub_blocks()) {
       for (const auto& inner : program_.block(sub).ops()) {
         AB_CHECK(!is_update(*inner), Unsupported,
-                 "op {} updates a parameter inside a control-flow block: this works "
-                 "on one replica, not on {}",
+                 "op {} updates a parameter inside a control-flow block: this works on one replica, or if the block is "
+                 "an update itself and each replica has all updates, not on {} replicas",
                  inner->type, options_.replicas);
       }
     }

@@ -82,13 +82,29 @@ def test_lookahead_goes_back_every_k_steps():
         numpy.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_lookahead_on_replicas_is_refused():
-    loss, _ = net()
-    fluid.optimizer.LookaheadOptimizer(fluid.optimizer.SGD(0.1), alpha=0.25, k=2).minimize(loss)
+#: The weight after each of five steps of the net below, by Fluid 1.8.5 with CPU_NUM 1 and with CPU_NUM 2.
+AHEAD = [[0.8960000276565552, 0.9704999923706055], [0.9016314744949341, 0.9707115888595581],
+         [0.8082762956619263, 0.9416611194610596], [0.8133236765861511, 0.9418966770172119],
+         [0.7295094728469849, 0.9133392572402954]]
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+@pytest.mark.parametrize("strategy", ["AllReduce", "Reduce"])
+def test_lookahead_on_replicas_gives_the_numbers_of_fluid(replicas, strategy):
+    weight = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(1.0))
+    x = fluid.data("x", [None, 2], "float32")
+    loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(x, 1, param_attr=weight, bias_attr=False)))
+    fluid.optimizer.LookaheadOptimizer(fluid.optimizer.SGD(0.1), alpha=0.5, k=2).minimize(loss)
+    build = fluid.BuildStrategy()
+    build.reduce_strategy = getattr(fluid.BuildStrategy.ReduceStrategy, strategy)
     program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
-        loss_name=loss.name, places=fluid.cpu_places(2))
-    with pytest.raises(NotImplementedError, match="one replica"):
-        executor().run(program, feed=FEED, fetch_list=[loss])
+        loss_name=loss.name, build_strategy=build, places=fluid.cpu_places(replicas))
+    exe, seen = executor(), []
+    for _ in AHEAD:
+        exe.run(program, feed={"x": numpy.array([[1, .5], [.2, -.3], [.4, .1], [-1, .6]], "float32")},
+                fetch_list=[loss])
+        seen.append(values(["w"])["w"].ravel())
+    numpy.testing.assert_allclose(seen, AHEAD, rtol=1e-6)
 
 
 # ---- recomputation

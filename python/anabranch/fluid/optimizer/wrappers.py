@@ -24,8 +24,7 @@ def _loss(optimizer, loss):
 class LookaheadOptimizer(Described):
     """Takes k steps with an inner optimizer, then interpolates between the old and the new parameters.
 
-    The inner optimizer updates the fast weights. Every k steps, slow += alpha * (fast - slow), then fast = slow.
-    Programs with several replicas are not supported. Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward,
+    The inner optimizer updates the fast weights. Every k steps, slow += alpha * (fast - slow), then fast = slow. Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward,
     1 step back, NeurIPS 2019 (arXiv:1907.08610).
 
     Args:
@@ -68,7 +67,7 @@ class LookaheadOptimizer(Described):
         main, startup = loss.block.program, startup_program or default_startup_program()
         fast = list(main.global_block().all_parameters())
         slow = [self._slow(p, main, startup) for p in fast]
-        # Update ops, not forward ops as in Fluid 1.8.5, so several replicas are rejected: all would interpolate.
+        # Update ops, not forward ops as in Fluid 1.8.5, so that several replicas interpolate once.
         with program_guard(main, startup), main._optimized_guard([]):
             self._append_look_back(fast, slow)
         return made
