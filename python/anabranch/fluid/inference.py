@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .. import _core
-from .errors import InvalidType, InvalidValue, Unsupported
+from .errors import InvalidType, InvalidValue
 from .framework import gpu
 from .inference_tensors import PaddleBuf, PaddleDType, PaddleTensor, ZeroCopyTensor, as_fed
+from .user_warnings import warn
 
 if TYPE_CHECKING:
     from ..predictor import Predictor
@@ -52,7 +53,7 @@ class AnalysisConfig(_Switches):
         params_file (str, optional): single file of all parameters.
 
     Switches of other engines (``enable_mkldnn``, ``switch_ir_optim``, ``enable_memory_optim`` ...) are accepted without
-    effect: passes are always applied, and memory is always reused. ``enable_use_gpu`` raises NotImplementedError.
+    effect: passes are always applied, and memory is always reused. Predictors run on the CPU.
 
     >>> config = AnalysisConfig("folder/__model__", "folder/params")
     >>> config.prog_file(), config.params_file()
@@ -90,13 +91,17 @@ class AnalysisConfig(_Switches):
         return self._params or ""
 
     def enable_use_gpu(self, memory_pool_init_size_mb: int, device_id: int = 0) -> None:
-        """Raises NotImplementedError, because predictors run on the CPU. To run a model on a device, use
-        ``load_inference_model`` and an Executor of a CUDAPlace. Under ``anabranch run`` without a device plug-in, the
-        CPU is used."""
-        if _core.devices_offered():
-            raise Unsupported("AnalysisConfig.enable_use_gpu: predictors run on the CPU; run the program of "
-                              "fluid.io.load_inference_model with fluid.Executor(fluid.CUDAPlace(%s))" % (device_id,))
-        gpu.ask("AnalysisConfig.enable_use_gpu", "disable_gpu()")
+        """Warns that predictors run on the CPU. To run a model on a device, use ``load_inference_model`` and an
+        Executor of a CUDAPlace.
+
+        Raises:
+            NotImplementedError: there is no device plug-in, and the script was not started with ``anabranch run``.
+        """
+        if not _core.devices_offered():
+            gpu.ask("AnalysisConfig.enable_use_gpu", "disable_gpu()")
+            return
+        warn("AnalysisConfig.enable_use_gpu: predictors run on the CPU; to use a device, run the program of "
+             "fluid.io.load_inference_model with fluid.Executor(fluid.CUDAPlace(%s))" % (device_id,))
 
     def use_gpu(self) -> bool:
         """bool: False."""
