@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/detection/boxes.h"
-#include "ops/detection/polygons.h"
+#include "ops/detection/even_odd.h"
 
 namespace anabranch::detection {
 
@@ -26,10 +26,15 @@ template <class T> T box_overlap(const T* a, const T* b, T edge) {
   return common / (nms_area(a, edge) + nms_area(b, edge) - common);
 }
 
+// As in Fluid 1.8.5: the common area of polygons that cross themselves follows the even-odd rule, and their own areas
+// have signs, so the union may be smaller than the common area, or below 0.
 template <class T> T polygon_overlap(const T* a, const T* b, int64_t corners) {
-  const double common = common_area(a, b, corners);
-  const double either = std::abs(signed_area(a, corners)) + std::abs(signed_area(b, corners)) - common;
-  return static_cast<T>(common > 0 ? common / either : 0.0);
+  const double area_a = std::abs(signed_area(a, corners)), area_b = std::abs(signed_area(b, corners));
+  if (area_a == 0 || area_b == 0) return T(0);
+  const Polygon of_a(a, corners), of_b(b, corners);
+  const bool crossed = crosses_itself(of_a) || crosses_itself(of_b);
+  const double common = crossed ? even_odd_area(of_a, of_b) : common_area(a, b, corners);
+  return static_cast<T>(common > 0 ? common / (area_a + area_b - common) : 0.0);
 }
 
 // A detection: its score and the index of its box.

@@ -1,4 +1,4 @@
-// Intersection area of simple polygons, given as x, y of their corners.
+// Intersection area of simple polygons, given as x, y of their corners; even_odd.h has that of others.
 #pragma once
 #include <array>
 #include <cmath>
