@@ -28,6 +28,8 @@ double cgroup_cores() {
   return microseconds <= 0 || period <= 0 ? kUnlimited : microseconds / period;
 }
 
+constexpr int64_t kMost = 1 << 16;  // threads that can be asked for
+
 }  // namespace
 
 int usable_cores() {
@@ -55,7 +57,7 @@ int cores_per_process(int processes) {
 
 int threads_asked_for() {
   constexpr const char* kFlag = "FLAGS_paddle_num_threads";
-  constexpr int64_t kMost = 1 << 16, kInitial = 1;
+  constexpr int64_t kInitial = 1;
   const auto threads = std::get<int64_t>(get_flag(kFlag));
   // The initial value, that of Fluid 1.8.5, counts only if the environment sets it.
   if (threads > 0 && (threads != kInitial || std::getenv(kFlag))) {

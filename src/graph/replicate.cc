@@ -196,16 +196,25 @@ class Replicator {
              options_.replicas);
   }
 
+  // An update with blocks that write nothing but persistable variables runs once on the shared ones, or for each
+  // replica on its own.
+  bool updates_all_copies(const ir::Op& op) const {
+    const auto outs = op.output_args();
+    return is_update(op) && !options_.independent && (!options_.apart || updates_everywhere()) &&
+           std::all_of(outs.begin(), outs.end(), [&](const auto& n) {
+             const ir::Var& desc = nodes_.describe(n);
+             return desc.persistable || desc.kind != VarKind::kLoDTensor;
+           });
+  }
+
   void check_parallel(const ir::Op& op) const {
     if (!parallel_) return;
     check_sends(op);
-    // An update may update parameters in its blocks: it runs once on shared ones, or for each replica on its own.
-    if (is_update(op) && !options_.independent && (!options_.apart || updates_everywhere())) return;
+    if (updates_all_copies(op)) return;
     for (int sub : op.sub_blocks()) {
       for (const auto& inner : program_.block(sub).ops()) {
         AB_CHECK(!is_update(*inner), Unsupported,
-                 "op {} updates a parameter inside a control-flow block: this works on one replica, or if the block is "
-                 "an update itself and each replica has all updates, not on {} replicas",
+                 "op {} updates a parameter inside a control-flow block: this works on one replica, not on {}",
                  inner->type, options_.replicas);
       }
     }

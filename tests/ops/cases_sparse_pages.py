@@ -59,3 +59,5 @@ case("lookup_sparse_table", {"W": Rows([1, 5], 10, real(2, 4)), "Ids": Seq(np.ar
      lambda i, a: Seq(found(dict(i, Ids=i["Ids"].array), a), i["Ids"].lengths), grad=(), name="sequences")
 case("lookup_sparse_table", {"W": Rows([1, 5], 10, real(2, 4)), "Ids": np.array([[7], [5], [1]])}, {"is_test": True}, found,
      grad=(), name="a row that is not there")
+case("lookup_sparse_table", {"W": Rows([1, 5, 1], 10, real(3, 4)), "Ids": np.array([[1], [5]])}, {}, found, grad=(),
+     name="a row that is there twice")

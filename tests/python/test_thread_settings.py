@@ -14,6 +14,10 @@ import anabranch.fluid as fluid
 with fluid.program_guard(fluid.Program()):
     loss = fluid.layers.mean(fluid.layers.fill_constant([2, 2], "float32", 1.0))
     program = fluid.default_main_program()
+    alone = fluid.ExecutionStrategy()
+    alone.num_threads = 1
+    fluid.Executor(fluid.CPUPlace()).run(fluid.CompiledProgram(program.clone()).with_data_parallel(
+        exec_strategy=alone, places=fluid.cpu_places(1)))  # starts the threads that every run needs
     {program}
     tasks = len(os.listdir("/proc/self/task"))
     fluid.Executor(fluid.CPUPlace()).run(program, fetch_list=[loss])

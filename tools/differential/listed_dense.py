@@ -154,12 +154,6 @@ RULES += [
         ("smooth_l1_loss",),
         when=when.without("InsideWeight"),
     ),
-    Rule(
-        DIFFERS,
-        "`fill_constant` with a number beyond the range of its dtype",
-        ("fill_constant",),
-        when=when.has(lambda a: a["dtype"] == 2 and abs(float(a["str_value"] or a["value"])) >= 2**31),
-    ),
     Rule(DIFFERS, CANCELS, ("rmsprop",), why="param|moment", when=when.has(lambda a: a["decay"] < 0)),
     Rule(DIFFERS, NOTHING, ("fused_elemwise_activation",), why="shape", when=when.empty),
     Rule(DIFFERS, WIDE_ROWS, ("clip", "clip_by_norm", "sum"), why="shape", when=when.wide_rows),

@@ -247,7 +247,6 @@ RULES = [
     Rule(DIFFERS, "sparse rows of more than two axes", ("merge_selected_rows", "split_ids"), when=when.wide_rows),
     Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype", when=when.empty),
     Rule(DIFFERS, "`split_ids` of sparse rows whose ids repeat", ("split_ids",), when=repeated),
-    Rule(DIFFERS, "`lookup_sparse_table` of a table whose ids repeat", ("lookup_sparse_table",), when=repeated),
     Rule(DIFFERS, MEANT, ("beam_search_decode",), when=sources_do_not_fit),
     Rule(DIFFERS, "`beam_search` of scores that are NaN", ("beam_search",), when=scores_of_nothing),
     Rule(DIFFERS, MEANT, ("filter_by_instag",), when=some("Filter_tag", lambda t: t.ndim > 1)),

@@ -82,8 +82,8 @@ double roc_area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
   return all_pos > 0 && all_neg > 0 ? sum / all_pos / all_neg : 0.0;
 }
 
-// Trapezoids under the curve of precision over recall, by descending threshold. It starts at recall 0 with the precision
-// of the first threshold that has samples.
+// Trapezoids under the curve of precision over recall, by descending threshold. It starts at recall 0 with the
+// precision of the first threshold that has samples.
 double pr_area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
   double sum = 0, all_pos = 0, all_neg = 0, precision = -1;
   for (int64_t i = buckets - 1; i >= 0; --i) {

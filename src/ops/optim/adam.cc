@@ -75,8 +75,8 @@ template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
 template <class T> Kernel adam_on_device(const KernelArgs& op) {
   device::UpdateRule rule = rule_on_device<T>(op);
   rule.reads.insert(rule.reads.end(), {"Beta1Tensor", "Beta2Tensor"});
-  return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"),
-          grad = op.in("Grad"), old1 = op.in("Beta1Pow"), old2 = op.in("Beta2Pow"), pow1 = op.out("Beta1PowOut"),
+  return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"), grad = op.in("Grad"),
+          old1 = op.in("Beta1Pow"), old2 = op.in("Beta2Pow"), pow1 = op.out("Beta1PowOut"),
           pow2 = op.out("Beta2PowOut")](KernelContext& c) {
     device::UpdateArgs a = update.launch(c);
     if (device::without_rows(c.value(grad))) {

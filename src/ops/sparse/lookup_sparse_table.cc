@@ -10,14 +10,15 @@
 namespace anabranch::sparse::lookup_sparse_table_op {
 namespace {
 
-// The positions of the rows of a table, recomputed when they have changed.
+// The positions of the rows of a table, recomputed when they have changed. A repeated row has its last position, as in
+// Fluid 1.8.5.
 class Places {
  public:
   void see(const std::vector<int64_t>& rows) {
     if (rows == rows_) return;
     rows_ = rows;
     place_.clear();
-    for (size_t i = 0; i < rows.size(); ++i) place_.emplace(rows[i], static_cast<int64_t>(i));
+    for (size_t i = 0; i < rows.size(); ++i) place_[rows[i]] = static_cast<int64_t>(i);
   }
   int64_t of(int64_t row) const {
     auto at = place_.find(row);

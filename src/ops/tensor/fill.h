@@ -26,8 +26,10 @@ struct Number {
   template <class T> T as() const {
     if constexpr (std::is_same_v<T, bool>)
       return real != 0;
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return integer;
     else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(integer);
+      return whole<T>(real);  // a number beyond int32 gives its least value, as in Fluid 1.8.5
     else
       return static_cast<T>(real);
   }

@@ -122,7 +122,7 @@ class OptimizerWithMixedPrecision(Described):
             list of Operator: the updates.
         """
         if self._use_dynamic_loss_scaling:
-            # Updates, not forward ops as in 1.8.5, so that several replicas count once.
+            # Updates, not forward ops as in 1.8.5: several replicas, which would all count, are refused.
             with default_main_program()._optimized_guard([]):
                 gradients = [gradient for _, gradient in scaled_params_grads]
                 sums = layers.concat([layers.reduce_sum(gradient) for gradient in gradients])
@@ -190,7 +190,7 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
 
     The loss is multiplied by the scale before gradients are computed, and the gradients are divided by it. Micikevicius
     and others, Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling``, a step in
-    which a gradient is not finite applies gradients of zero.
+    which a gradient is not finite applies gradients of zero. This requires a single replica.
 
     Args:
         optimizer (Optimizer): the inner optimizer.
