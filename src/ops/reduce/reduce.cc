@@ -75,7 +75,7 @@ OpDef& declare_schema(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc)
       .in("X", std::string("[...] ") + row.dtypes)
-      .out("Out", "shape of X without the reduced axes, or [1] if none is left; out_dtype");
+      .out("Out", "shape of X without the reduced axes, or [1] if none is left; dtype of X");
   def.attr<std::vector<int32_t>>("dim", {0},
                                  "axes to reduce; negative axes count from the last; an empty list reduces all axes");
   def.attr<bool>("keep_dim", false, "keeps reduced axes with extent 1");
