@@ -50,7 +50,7 @@ def page_rows():
 
 def shown_rows():
     """First cell -> [kind, what shows it, reason or nothing]."""
-    with open(os.path.join(ROOT, "tests", "python", "data", "differences.tsv"), encoding="utf-8", newline="") as file:
+    with open(os.path.join(ROOT, "tests", "data", "differences.tsv"), encoding="utf-8", newline="") as file:
         lines = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return {line[0]: line[1:] for line in lines if not line[0].startswith("#")}
 

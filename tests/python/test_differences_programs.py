@@ -4,7 +4,7 @@ import warnings
 import forks
 import numpy
 import pytest
-from test_devices import run as run_on_devices
+from device_runs import run as run_on_devices
 
 import anabranch.fluid as fluid
 
