@@ -32,7 +32,7 @@ def started(environment, before="", program=""):
     unset = {k: v for k, v in os.environ.items() if k not in ("OMP_NUM_THREADS", "FLAGS_paddle_num_threads")}
     script = SCRIPT.format(before=before, program=program)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True,
-                          env=dict(unset, PYTHONPATH=os.path.join(HERE, "..", "..", "python"), **environment))
+                          env=dict(unset, PYTHONPATH=os.path.join(HERE, "..", "..", "..", "python"), **environment))
     return 1 + int(done.stdout)
 
 
