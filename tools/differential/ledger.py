@@ -7,12 +7,14 @@ tools/differential/ledger.py build/differential.jsonl --page          docs/diffe
 
 import argparse
 import collections
-import datetime
 import json
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import commits  # noqa: E402
+
 VERDICTS = AGREE, REFUSE, DIES, LISTED, DISAGREE = "agree", "both refuse", "original dies", "listed", "DISAGREE"
 #: Heads of columns that differ from the verdict in the ledgers.
 HEADS = {REFUSE: "both raise", DIES: "1.8.5 crashes"}
@@ -71,7 +73,13 @@ def rules(rows):
 PAGE = """# Operators compared with Fluid 1.8.5
 
 Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, and outputs and gradients were compared.
-The run had %s cases of %d operators, at least %d for each, with the seed `%s`, on %s.
+The run had %s cases of %d operators, at least %d for each, with the seed `%s`.
+
+<!-- measured differential -->
+- command: `tools/differential/run.py`
+- commit: %s
+- measured: %s
+<!-- /measured -->
 
 Two groups of operators are not included: those that Fluid 1.8.5 has for GPUs only, and those that have effects outside
 their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and reruns them.
@@ -88,14 +96,14 @@ their program (sockets, readers, Python functions, printing). `tools/differentia
 %s"""  # noqa: E501  (rows of a table)
 
 
-def page(rows, today=None):
-    """The page of the documentation about a whole run."""
+def page(rows):
+    """The page of the documentation about a whole run, which was made at this commit, today."""
     seeds = sorted({row["seed"] for row in rows})
     if len(seeds) != 1:
         raise SystemExit("a page is about one seed, the ledgers have %s" % ", ".join(seeds))
     counts = collections.Counter(row["op"] for row in rows)
-    today = today or datetime.date.today().isoformat()
-    return PAGE % (format(len(rows), ","), len(counts), min(counts.values()), seeds[0], today, table(rows))
+    return PAGE % (format(len(rows), ","), len(counts), min(counts.values()), seeds[0], commits.head(), commits.today(),
+                   table(rows))
 
 
 def main():
