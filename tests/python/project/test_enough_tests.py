@@ -1,5 +1,7 @@
 """tools/enough_tests.py: too few tests, and tests that were skipped for a reason that is not listed, are failures."""
+import glob
 import os
+import re
 import sys
 
 import pytest
@@ -42,3 +44,26 @@ def test_only_listed_reasons_are_accepted(line, fine, tmp_path, monkeypatch, cap
     assert ("FAILED C++ tests: skipped, but not listed" in capsys.readouterr().out) is not fine
     monkeypatch.setenv("ANABRANCH_SKIPS", "any")
     assert enough_tests.main("C++ tests", str(path)) is False
+
+
+def texts():
+    """Of the tests: what is between quotes; and names of C++ tests."""
+    paths = [path for top in ("tests", "benchmarks")
+             for path in glob.glob(os.path.join(ROOT, top, "**", "*.py"), recursive=True)]
+    for path in [*paths, os.path.join(ROOT, "tools", "browser.py")]:
+        if not path.endswith("test_enough_tests.py"):
+            with open(path, encoding="utf-8") as file:
+                yield from (re.sub("%[sd]", "asan", text) for text in re.findall(r'"([^"\n]+)"', file.read()))
+    for path in glob.glob(os.path.join(ROOT, "tests", "cpp", "**", "*.cc"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            yield from (".".join(names) for names in re.findall(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", file.read(), re.M))
+
+
+def test_each_listed_reason_is_that_of_a_test():
+    found = "\n".join(texts()) + "\nBENCH_FLUID18_PYTHON is not set"
+    # A reason may begin with what stands before it in the log.
+    unused = [pattern.pattern for pattern in enough_tests.allowed()
+              if not any(pattern.search(text) for text in found.split("\n"))]
+    assert unused == []
+    wide = [pattern.pattern for pattern in enough_tests.allowed() if len(re.sub(r"\W", "", pattern.pattern)) < 12]
+    assert wide == []

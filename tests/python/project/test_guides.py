@@ -194,8 +194,32 @@ def test_memory():
         warnings.simplefilter("always")
         fluid.memory_optimize(fluid.default_main_program())
     assert "does nothing" in str(caught[-1].message)
+    start, found = weight(), set()
     for value in (None, True, False):
-        exe.run(parallel(loss, memory_optimize=value), feed={"x": X}, fetch_list=[loss])
+        fluid.global_scope().find_var("fc_0.w_0").get_tensor().set(start, fluid.CPUPlace())
+        program = parallel(loss, memory_optimize=value)
+        exe.run(program, feed={"x": X}, fetch_list=[loss])
+        found.add((weight().tobytes(), re.sub(r"[\d.]+ ms", "", str(program.explain()))))
+    assert len(found) == 1 and weight().tobytes() != start.tobytes()
+
+
+@pytest.mark.parametrize("value", [None, True, False])
+def test_temporaries_share_memory(value):
+    """Twenty layers one after another need the memory of a few."""
+    x = fluid.data("x", [None, 1000])
+    layer = x
+    for _ in range(20):
+        layer = fluid.layers.fc(layer, 1000, bias_attr=False, param_attr=fluid.ParamAttr("w"))
+    out = fluid.layers.mean(layer)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    before = fluid.memory_report()["activations"]
+    strategy = fluid.BuildStrategy()
+    strategy.memory_optimize = value
+    program = fluid.CompiledProgram(fluid.default_main_program(), strategy)
+    exe.run(program, feed={"x": numpy.ones((250, 1000), "float32")}, fetch_list=[out])
+    one = 250 * 1000 * 4
+    assert one <= fluid.memory_report()["activations"] - before <= 6 * one
 
 
 def test_startup():
