@@ -4,6 +4,7 @@
     python tools/mutants run --named            runs the tests that reach a defect, for each of the list in named.py
     python tools/mutants run --seeded           the same for 400 that a seed has chosen
     python tools/mutants report                 found, survived, not reached, judged equivalent, per folder
+    python tools/mutants guarantees             takes the subject of each row of docs/understand/guarantees.md away
 
 A run goes on where the last one ended (build/mutants/ledger.jsonl). After a new test: `record`, then `run --again`.
 """
@@ -14,6 +15,7 @@ import time
 
 import compiling
 import ledger
+import promises
 import reach
 import runner
 import tree
@@ -24,12 +26,13 @@ SEED = 20
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/mutants", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["build", "record", "run", "report"])
+    parser.add_argument("command", choices=["build", "record", "run", "report", "guarantees"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--named", action="store_true")
     parser.add_argument("--seeded", action="store_true")
     parser.add_argument("--again", action="store_true", help="those that were not found, too")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of defects")
+    parser.add_argument("--python", action="store_true", help="guarantees: without the defects that must be compiled")
     parser.add_argument("--paths", nargs="*", default=[], help="record: these files of tests in addition")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--limit", type=float, default=runner.LIMIT_S, help="seconds of tests a defect may cost")
@@ -38,6 +41,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
+    if args.command == "guarantees":
+        sys.exit(1 if promises.run(args.jobs, args.only, args.python) else 0)
     if args.command == "build":
         compiling.build(SEED, args.jobs, sys.executable)
     if args.command in ("build", "record"):

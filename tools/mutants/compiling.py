@@ -49,7 +49,7 @@ def build(seed: int, jobs: int, python: str) -> None:
         configure(python)
         errors = ninja(jobs)
         if not errors:
-            link_module()
+            link_module(tree.TREE, tree.OUT)
             return
         bad = planted_at(errors, state["sites"])
         if not bad:
@@ -60,10 +60,10 @@ def build(seed: int, jobs: int, python: str) -> None:
     raise SystemExit("still defects that do not compile after %d rounds" % ROUNDS)
 
 
-def link_module() -> None:
-    package = os.path.join(tree.TREE, "python", "anabranch")
-    for name in os.listdir(os.path.join(tree.OUT, "python")):
+def link_module(root: str, out: str) -> None:
+    package = os.path.join(root, "python", "anabranch")
+    for name in os.listdir(os.path.join(out, "python")):
         link = os.path.join(package, name)
         if os.path.islink(link):
             os.unlink(link)
-        os.symlink(os.path.join(tree.OUT, "python", name), link)
+        os.symlink(os.path.join(out, "python", name), link)

@@ -25,9 +25,9 @@ def files() -> List[str]:
     return [path for path in out.split("\n") if path and os.path.isfile(os.path.join(ROOT, path))]
 
 
-def write(path: str, data: bytes) -> None:
+def write(path: str, data: bytes, root: str = TREE) -> None:
     """Leaves a file alone that has these bytes already, so that it is not compiled again."""
-    path = os.path.join(TREE, path)
+    path = os.path.join(root, path)
     if os.path.exists(path):
         with open(path, "rb") as file:
             if file.read() == data:
@@ -108,28 +108,38 @@ def generate(seed: int) -> Dict:
     by_file: Dict[str, List[tuple]] = {}
     for site in chosen:
         by_file.setdefault(site.path, []).append((state["numbers"][site.name], site))
-    known = files()
-    for path in known:
-        write(path, mutated(read(path), by_file.get(path, [])))
-    for name, path in (("mutant.h", "src/base"), ("mutant.cc", "src/base"), ("mutant_listener_test.cc", "tests/cpp")):
-        with open(os.path.join(RUNTIME, name), "rb") as file:
-            write(os.path.join(path, name), file.read())
-        known.append(os.path.join(path, name))
-    remove_others(set(known))
+    plant(by_file, TREE)
     state["sites"] = [dict(site._asdict(), number=state["numbers"][site.name], file=digest(site.path))
                       for site in chosen]
     save(state)
     return state
 
 
-def remove_others(known: set) -> None:
+def plant(by_file: Dict[str, List[tuple]], root: str, included: bool = False) -> None:
+    """Copies the checkout to ``root`` with defects: (number, site) by file. ``included``: the files with defects
+    include the switch themselves, so that all others compile as in the checkout."""
+    known = files()
+    head = b'#include "base/mutant.h"\n#line 1\n' if included else b""
+    for path in known:
+        data = read(path)
+        write(path, head + mutated(data, by_file[path]) if path in by_file else data, root)
+    for name, path in (("mutant.h", "src/base"), ("mutant.cc", "src/base"), ("mutant_listener_test.cc", "tests/cpp")):
+        if included and name == "mutant_listener_test.cc":
+            continue                    # nothing is recorded there
+        with open(os.path.join(RUNTIME, name), "rb") as file:
+            write(os.path.join(path, name), file.read(), root)
+        known.append(os.path.join(path, name))
+    remove_others(set(known), root)
+
+
+def remove_others(known: set, root: str) -> None:
     for top in ("src", "tests", "python", "cmake"):
-        for where, folders, names in os.walk(os.path.join(TREE, top)):
+        for where, folders, names in os.walk(os.path.join(root, top)):
             folders[:] = [f for f in folders if f != "__pycache__"]
             for name in names:
-                path = os.path.relpath(os.path.join(where, name), TREE)
+                path = os.path.relpath(os.path.join(where, name), root)
                 if path not in known and not name.startswith("_core"):
-                    os.unlink(os.path.join(TREE, path))
+                    os.unlink(os.path.join(root, path))
 
 
 def digest(path: str) -> str:

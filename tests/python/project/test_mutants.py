@@ -9,6 +9,7 @@ from repository import ROOT
 sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 
 import compiling  # noqa: E402
+import guarantees  # noqa: E402
 import ledger  # noqa: E402
 import named  # noqa: E402
 import reach  # noqa: E402
@@ -19,13 +20,15 @@ from defects import MUTANT  # noqa: E402
 
 import device  # noqa: E402
 
+OF_GUARANTEES = [g.defect for g in guarantees.GUARANTEES if g.defect not in named.DEFECTS]
+
 
 def text_of(path):
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return file.read()
 
 
-@pytest.mark.parametrize("defect", named.DEFECTS + device.DEFECTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("defect", named.DEFECTS + device.DEFECTS + OF_GUARANTEES, ids=lambda d: d.name)
 def test_a_named_defect_fits_its_file(defect):
     assert text_of(defect.path).count(defect.find) == 1
     assert MUTANT in defect.text
@@ -36,6 +39,8 @@ def test_a_named_defect_fits_its_file(defect):
 def test_names_are_unique_and_few_enough():
     names = [d.name for d in named.DEFECTS]
     assert len(set(names)) == len(names) and 40 <= len(names) < tree.FIRST_SEEDED
+    others = [d.name for d in OF_GUARANTEES]
+    assert len(set(others + names)) == len(others + names)
     of_devices = [d.name for d in device.DEFECTS]
     assert len(set(of_devices)) == len(of_devices) and len(of_devices) >= 20
 
