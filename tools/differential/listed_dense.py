@@ -6,8 +6,8 @@ from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 MORE = (
-    "arguments with one more or one fewer axis of extent 1, with more columns, with a lower rank, or "
-    "with all extents known"
+    "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
+    "with extents that are all known"
 )
 PART = "arguments that 1.8.5 reads only in part, or beyond their end"
 UNKNOWN = (
@@ -19,7 +19,7 @@ MEETS = (
     "`axis` that does not fit"
 )
 LOD = (
-    "an LoD that covers more or fewer rows than the result has (`accuracy`, `index_select` on axis 0, `stack` of "
+    "an LoD that covers more or fewer rows than the result has (`accuracy`, `index_select` on axis 0, `stack` with "
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
@@ -82,8 +82,8 @@ RULES += [
     Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
         RAISES,
-        "`bce_loss` with labels of a different shape, `partial_concat` and `partial_sum` of columns that do not exist, "
-        "`fill` with too few numbers",
+        "`bce_loss` with labels of a different shape, `partial_concat` and `partial_sum` with columns that do not "
+        "exist, `fill` with too few numbers",
         ("bce_loss", "partial_concat", "partial_sum"),
         ours="one shape|must not exceed",
     ),

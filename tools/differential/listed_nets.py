@@ -29,50 +29,50 @@ from when_nets import (
     widths_differ,
 )
 
-BLANK = "`warpctc` of a label that equals the blank"
+BLANK = "`warpctc` with a label that equals the blank"
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 TAKEN = (
-    "arguments with one more or one fewer axis of extent 1, with more columns, with a lower rank, or "
-    "with all extents known"
+    "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
+    "with extents that are all known"
 )
 FREE = "attributes that 1.8.5 restricts, and inputs that it requires although they have no effect"
 MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
-OUTSIDE = "averages of `pool2d`, `pool3d` over a window outside the image (`ceil_mode`)"
+OUTSIDE = "average pooling with `pool2d`, `pool3d` over a window outside the image (`ceil_mode`)"
 ADAPTIVE = "the operators `pool2d`, `pool3d` with `adaptive`"
 INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows outside the image"
 IM2SEQUENCE = "`im2sequence` with an `input_image_size` larger than the image"
 IM2SEQUENCE_GRAD = "gradient of `im2sequence` with `input_image_size`"
 DEFORMED = "`deformable_conv` with an `im2col_step` other than 1 (the default is 64)"
-POLYGONS = "`multiclass_nms` of polygons that intersect themselves"
+POLYGONS = "`multiclass_nms` with polygons that intersect themselves"
 ANY_ID = "the ids of `embedding`"
 COUNTS = "the classes that `detection_map` counts"
 SCORES = "the state of `detection_map`: the order of its rows, and scores that differ between TruePos and FalsePos"
 CASCADE = "`generate_proposal_labels` with `is_cascade_rcnn=True`"
-COLLECTED = "`collect_fpn_proposals` of equal scores; `collect_fpn_proposals` with a `post_nms_topN` of 0"
+COLLECTED = "`collect_fpn_proposals` with equal scores; `collect_fpn_proposals` with a `post_nms_topN` of 0"
 NO_IMAGES = "sequences of the results of `mine_hard_examples`, `matrix_nms`, `multiclass_nms` without images"
-CHOSEN = "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of different numbers of crowds and boxes"
-IDENTITY = "`attention_lstm`, `fusion_lstm`, `fused_embedding_fc_lstm` with identity as an activation"
-EMPTY = (
-    "`fusion_gru`, `fusion_lstm`, `fused_embedding_fc_lstm` of sequences without rows; `fusion_gru` with `origin_mode`"
+CHOSEN = (
+    "`retinanet_target_assign`, `rpn_target_assign` with equal overlaps, or with fewer or more crowd flags than boxes"
 )
+IDENTITY = "`attention_lstm`, `fusion_lstm`, `fused_embedding_fc_lstm` with identity as an activation"
+EMPTY = "`fusion_gru`, `fusion_lstm`, `fused_embedding_fc_lstm` with empty sequences; `fusion_gru` with `origin_mode`"
 NO_GRADIENT = "gradient of `dropout` with `is_test`, of `batch_norm` with `is_test`, of `expand` with ExpandTimes"
 CARRIED = "sequences of the gradients of `roi_perspective_transform`, `linear_chain_crf`, `tensor_array_to_tensor`"
 OF_LEVELS = (
-    "`sequence_reverse`, `sequence_conv`, `sequence_pad`, `sequence_enumerate`, `dynamic_lstm`, `dynamic_gru` of "
-    "several LoD levels, `sequence_pool` of three levels"
+    "`sequence_reverse`, `sequence_conv`, `sequence_pad`, `sequence_enumerate`, `dynamic_lstm`, `dynamic_gru` with "
+    "several LoD levels, `sequence_pool` with three"
 )
 APPENDED = "`lod_append` below a level of sequences"
 TIMES = "sequences of `expand` with ExpandTimes, if the first number of `expand_times` is not 1"
 UNREAD = "gradient of a tensor array with elements that are never read"
 TREE = "gradient of `tree_conv` with respect to the nodes, for an `output_size` above 1"
-INSTAG = "`filter_by_instag` of more than two axes, or of tags with several levels"
-FP16 = "`save_as_fp16`, `load_as_fp16` of dtypes other than float32"
+INSTAG = "`filter_by_instag` with more than two axes, or with tags of several LoD levels"
+FP16 = "`save_as_fp16`, `load_as_fp16` for dtypes other than float32"
 RANGE = "a scale of 0 or below in `fake_quantize_*`; a sum of squares of 0 in `data_norm`"
 ROUNDING = (
-    "results that lose most of their digits to cancellation; recurrences of large inputs; "
-    "`roi_perspective_transform` of regions that are almost lines"
+    "results that lose most of their digits to cancellation; recurrences over large inputs; "
+    "`roi_perspective_transform` with regions that are almost lines"
 )
 BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
 BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")
@@ -103,7 +103,10 @@ RULES = [
         when=when.has(lambda a: any(p > 0 for p in a.get("paddings", []))),
     ),
     Rule(
-        DIFFERS, "`spp` with averages, if a level has more windows than the image has pixels", ("spp",), why="nan, not"
+        DIFFERS,
+        "`spp` with average pooling, if a level has more windows than the image has pixels",
+        ("spp",),
+        why="nan, not",
     ),
     Rule(GRADIENT, "gradient of `spp`", ("spp",), theirs="out of bound"),
     *[
@@ -114,7 +117,7 @@ RULES = [
     Rule(GRADIENT, IM2SEQUENCE_GRAD, ("im2sequence",), when=some("Y", lambda y: True)),
     Rule(
         DIFFERS,
-        "`quantize` of three axes or more to NHWC",
+        "`quantize` with three or more axes to NHWC",
         ("quantize",),
         when=when.both(when.has(lambda a: a.get("output_format") == "NHWC"), some("Input", lambda x: x.ndim > 2)),
     ),
@@ -139,21 +142,21 @@ RULES = [
     ],
     Rule(WORKS, NOTHING, (*BY_IMAGE, "row_conv"), theirs="begin_idx", when=empty_on_a_level),
     Rule(WORKS, "`inplace_abn` into a variable other than `input`", ("inplace_abn",), theirs="not inplaced"),
-    Rule(WORKS, "`requantize` of a tensor that does not have 4 axes", ("requantize",), theirs="memory descriptor"),
+    Rule(WORKS, "`requantize` with a tensor that does not have 4 axes", ("requantize",), theirs="memory descriptor"),
     Rule(WORKS, DTYPE, ("lookup_sparse_table",), theirs="only support FP32"),
     Rule(WORKS, "`rank_attention`", ("rank_attention",), theirs="GPU"),
     # ---- detection
     Rule(WORKS, "`psroi_pool` with one output channel", ("psroi_pool",), theirs="output_channels|output channel"),
     Rule(
         RAISES,
-        "`roi_align`, `prroi_pool`, `roi_pool` of integers",
+        "`roi_align`, `prroi_pool`, `roi_pool` with integer input",
         ("roi_align", "prroi_pool", "roi_pool"),
         ours="are kernels",
     ),
     Rule(GRADIENT, "gradient of `prroi_pool` with respect to boxes without area", ("prroi_pool",), why="nan"),
     Rule(
         GRADIENT,
-        "`yolov3_loss` of two boxes in one cell for one anchor",
+        "`yolov3_loss` with two boxes in one cell for one anchor",
         ("yolov3_loss",),
         why="of x0",
         when=shares_a_cell,
@@ -161,11 +164,14 @@ RULES = [
     Rule(DIFFERS, POLYGONS, NMS, when=some("BBoxes", lambda b: b.shape[-1] > 4)),
     Rule(DIFFERS, "`target_assign` with `negative_indices` and K above 1", ("target_assign",), why="outweight"),
     Rule(
-        DIFFERS, "`box_coder` of float64 with `variance` as an attribute", ("box_coder",), when=levels("TargetBox", 1)
+        DIFFERS,
+        "`box_coder` with float64 input and `variance` as an attribute",
+        ("box_coder",),
+        when=levels("TargetBox", 1),
     ),
     Rule(
         DIFFERS,
-        "`box_coder` of float64 with `variance` as an attribute",
+        "`box_coder` with float64 input and `variance` as an attribute",
         ("box_coder",),
         when=when.both(when.has(lambda a: a.get("variance")), some("PriorBox", lambda p: p.dtype == np.float64)),
     ),
@@ -180,13 +186,18 @@ RULES = [
     Rule(DIFFERS, MEANT, ("generate_mask_labels",), when=crowds_of_other_images),
     Rule(WORKS, CHOSEN, ("rpn_target_assign",), theirs="number of sampled scores"),
     Rule(DIFFERS, NO_IMAGES, ("mine_hard_examples", "matrix_nms", *NMS), why=r"sequences \[\], not \[\[0\]\]"),
-    Rule(DIFFERS, "`generate_mask_labels` of an image with a scale of 0", ("generate_mask_labels",), why="not -?nan"),
+    Rule(
+        DIFFERS,
+        "`generate_mask_labels` with an image that has a scale of 0",
+        ("generate_mask_labels",),
+        why="not -?nan",
+    ),
     Rule(DIFFERS, CHOSEN, ASSIGNED),
     # ---- sequences
     Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`, if no token of the batch is left", ("ctc_align",), why="shape"),
-    Rule(DIFFERS, "`fusion_seqpool_concat` of empty sequences", POOLED, when=has_empty),
-    Rule(DIFFERS, "`warpctc` of empty sequences", ("warpctc",), why="inf"),
-    Rule(WORKS, "`warpctc` of empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
+    Rule(DIFFERS, "`fusion_seqpool_concat` with empty sequences", POOLED, when=has_empty),
+    Rule(DIFFERS, "`warpctc` with empty sequences", ("warpctc",), why="inf"),
+    Rule(WORKS, "`warpctc` with empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
     Rule(DIFFERS, BLANK, ("warpctc",), why="inf", when=has_blank),
     Rule(GRADIENT, BLANK, ("warpctc",), when=has_blank),
     Rule(WORKS, OF_LEVELS, ("sequence_pad",), theirs="lod info mismatches", when=levels("X", 2)),
@@ -195,7 +206,7 @@ RULES = [
     Rule(DIFFERS, IDENTITY, ("attention_lstm", *FUSED), when=when.has(lambda a: "identity" in a.values())),
     Rule(
         DIFFERS,
-        "`match_matrix_tensor` of two inputs with different widths",
+        "`match_matrix_tensor` with two inputs of different widths",
         ("match_matrix_tensor",),
         when=widths_differ,
     ),
@@ -214,9 +225,12 @@ RULES = [
         why="of filter",
         when=when.has(lambda a: a.get("contextStart", 0) > 0),
     ),
-    Rule(GRADIENT, "trained padding of `sequence_conv`", ("sequence_conv",), when=some("PaddingData", np.any)),
+    Rule(GRADIENT, "`sequence_conv` with trained padding", ("sequence_conv",), when=some("PaddingData", np.any)),
     Rule(
-        GRADIENT, "gradient of `sequence_pool` of maxima with `is_test`", ("sequence_pool",), theirs="index and output"
+        GRADIENT,
+        'gradient of `sequence_pool` with `pool_type="max"` and `is_test`',
+        ("sequence_pool",),
+        theirs="index and output",
     ),
     Rule(GRADIENT, TREE, ("tree_conv",), why="gradient of nodesvector"),
     Rule(GRADIENT, "`cvm`, if CVM has more rows than there are sequences", ("cvm",), ours="cvm_grad: CVM must be"),
@@ -246,20 +260,20 @@ RULES = [
     ),
     Rule(DIFFERS, "sparse rows of more than two axes", ("merge_selected_rows", "split_ids"), when=when.wide_rows),
     Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype", when=when.empty),
-    Rule(DIFFERS, "`split_ids` of sparse rows whose ids repeat", ("split_ids",), when=repeated),
+    Rule(DIFFERS, "`split_ids` with sparse rows whose ids repeat", ("split_ids",), when=repeated),
     Rule(DIFFERS, MEANT, ("beam_search_decode",), when=sources_do_not_fit),
-    Rule(DIFFERS, "`beam_search` of scores that are NaN", ("beam_search",), when=scores_of_nothing),
+    Rule(DIFFERS, "`beam_search` with scores that are NaN", ("beam_search",), when=scores_of_nothing),
     Rule(DIFFERS, MEANT, ("filter_by_instag",), when=some("Filter_tag", lambda t: t.ndim > 1)),
     Rule(
         DIFFERS,
-        "`lookup_sparse_table` of ids with more than two axes",
+        "`lookup_sparse_table` with ids that have more than two axes",
         ("lookup_sparse_table",),
         why="shape",
         when=some("Ids", lambda i: i.ndim > 2),
     ),
     Rule(
         DIFFERS,
-        "`tensor_array_to_tensor` of vectors along an axis that they do not have",
+        "`tensor_array_to_tensor` with vectors and an axis that they do not have",
         ("tensor_array_to_tensor",),
         why="index:",
     ),

@@ -41,7 +41,7 @@ RULES = DENSE + NETS + [
         when=when.rows,
     ),
     Rule(WORKS, "`data_layout`, `data_format` of operators on which they have no effect", theirs="storage order"),
-    Rule(WORKS, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
+    Rule(WORKS, "`meshgrid` with one vector; gradient of `meshgrid` with six vectors", ("meshgrid",)),
     # ---- refused here
     Rule(RAISES, FUSED, ours="fused forms|fuse_activation|fuse_with_relu"),
     Rule(RAISES, REDUCED, ours="out_dtype must be the dtype of X"),
@@ -77,7 +77,7 @@ RULES = DENSE + NETS + [
     ),
     Rule(GRADIENT, ALL_AXES, theirs="match arity"),
     Rule(GRADIENT, REDUCED, change="in_dtype|out_dtype"),
-    Rule(GRADIENT, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
-    Rule(GRADIENT, "gradient of `pad_constant_like` of float64", ("pad_constant_like",)),
-    Rule(GRADIENT, "gradient of `assign` of an empty tensor", ("assign",)),
+    Rule(GRADIENT, "`meshgrid` with one vector; gradient of `meshgrid` with six vectors", ("meshgrid",)),
+    Rule(GRADIENT, "gradient of `pad_constant_like` with float64 input", ("pad_constant_like",)),
+    Rule(GRADIENT, "gradient of `assign` with an empty tensor", ("assign",)),
 ]
