@@ -36,7 +36,7 @@ def command(name: str) -> ModuleType:
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch`` itself."""
+    """ArgumentParser: the parser of ``anabranch`` itself."""
     from .version import __version__
     width = max(map(len, COMMANDS))
     listed = "\n".join("  %s  %s" % (name.ljust(width), text) for name, (_, text) in sorted(COMMANDS.items()))

@@ -115,7 +115,7 @@ def begin_geo(trainers: Iterable[int]) -> None:
     """Declares that the parameters now equal those of the servers. From now on, GEO training sends differences.
 
     Args:
-        trainers (iterable of int): whose startup program has run.
+        trainers (iterable of int): workers whose startup programs have run.
     """
     for trainer in trainers:
         _core.ps_begin_geo(trainer)

@@ -44,7 +44,7 @@ def _writable(folder: str) -> None:
 
 
 def _bindable(address: str) -> None:
-    """Tries an address as a server would, and gives it back."""
+    """Binds an address as a server would, and releases it."""
     host, _, port = address.rpartition(":")
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]

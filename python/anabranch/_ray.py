@@ -89,7 +89,7 @@ class RemoteProcess:
 
     Args:
         ray (module). ``actor``: handle of an :class:`Actor`, which Ray starts again ``restarts`` times.
-        role (Role): of it. ``restarts`` (int): of the plan.
+        role (Role): its role. ``restarts`` (int): restarts that the plan allows.
     """
 
     def __init__(self, ray: Any, actor: Any, role: Role, restarts: int) -> None:
@@ -168,7 +168,8 @@ def addresses(nodes: Sequence[str], hosts: Mapping[str, str], ports: Mapping[str
     """list of str: one address for each process.
 
     Args:
-        nodes (list of str): where each is. ``hosts`` (dict): address of a node. ``ports`` (dict): free ones of a node.
+        nodes (list of str): node of each process. ``hosts`` (dict): address of each node. ``ports`` (dict): free ports
+            of each node.
 
     >>> addresses(["a", "b", "a"], {"a": "10.0.0.1", "b": "10.0.0.2"}, {"a": [1, 2], "b": [1]})
     ['10.0.0.1:1', '10.0.0.2:1', '10.0.0.1:2']

@@ -81,7 +81,7 @@ class Row:
     """One row of a terminal or notebook that is redrawn in place. Any other stream gets one line per call.
 
     Args:
-        stream (file): where to draw.
+        stream (file): output of the row.
         terminal (bool, optional): redraw in place. Default: whether ``stream`` can.
     """
 

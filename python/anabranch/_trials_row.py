@@ -14,7 +14,7 @@ class Trials:
 
     Args:
         count (int): number of trials.
-        stream (file, optional): where to print. Default ``sys.stderr``.
+        stream (file, optional): output of the row. Default ``sys.stderr``.
         tick_s (float, optional): seconds between two updates by a thread of this object. Default: no thread; the row
             changes when a trial starts.
         now (callable): the clock, in seconds. Default ``time.monotonic``.

@@ -137,7 +137,7 @@ def odd() -> list[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch doctor``."""
+    """ArgumentParser: the parser of ``anabranch doctor``."""
     made = Parser(prog="anabranch doctor", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--quick", action="store_true", help="Report only; run no trials.")
     return made

@@ -160,7 +160,7 @@ def text_of(name: str) -> str | None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch help``."""
+    """ArgumentParser: the parser of ``anabranch help``."""
     made = Parser(prog="anabranch help", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("name", help="Name of an error, a layer, a class, an operator, a flag or a command.")
     return made

@@ -199,7 +199,7 @@ def _count(least: int) -> type:
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch launch``."""
+    """ArgumentParser: the parser of ``anabranch launch``."""
     made = Parser(prog="anabranch launch", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--servers", type=_count(0), default=1,
                       help="Number of parameter servers; 0 starts only workers (default: 1).")

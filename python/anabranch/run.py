@@ -26,7 +26,7 @@ _LOADING = (os.path.join(os.path.dirname(__file__), "_legacy", ""), "<frozen imp
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch run``."""
+    """ArgumentParser: the parser of ``anabranch run``."""
     made = Parser(prog="anabranch run", description=(__doc__ or "").partition("\n")[0],
                                    usage="anabranch run [-h] [--data DIR] (script | -m module) [args ...]")
     made.add_argument("--data", metavar="DIR", help="Folder of the archives that paddle.dataset reads "

@@ -120,8 +120,7 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
 
 def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
     """str: one row per table. Rates are measured since ``before``, or since the start of the server if it is None.
-    Lines about errors, and about workers for which others have waited, follow; they count since the start of the
-    server.
+    The lines below the table report errors, and workers for which others have waited, since the start of the server.
 
     Args:
         found (list): results of :func:`read`.

@@ -85,7 +85,7 @@ _KINDS = {"bash": bash, "fish": fish, "man": man, "zsh": zsh}
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch completion``."""
+    """ArgumentParser: the parser of ``anabranch completion``."""
     made = Parser(prog="anabranch completion", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("kind", choices=sorted(_KINDS), help="Shell, or man for the manual page.")
     return made

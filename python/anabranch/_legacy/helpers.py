@@ -1,6 +1,6 @@
-"""Functions that rewritten files of the user call (``rewriting.py``): old behaviour where today's raises an error.
+"""Functions that the rewritten files of the user call (``rewriting.py``), where today's behavior is an error.
 
-Each does what the original expression does. Only where that fails, or the value is an array of one element, does it do
+Each function does what the original expression does. If this fails, or if the value is an array of one element, it does
 what NumPy before 2.4, Python before 3.8 or Python 2 did.
 """
 from __future__ import annotations

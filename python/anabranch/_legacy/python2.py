@@ -1,8 +1,8 @@
-"""Files written for Python 2: those that do not compile as Python 3 get the meaning that they had.
+"""Files written for Python 2. A file that does not compile as Python 3 runs with the meaning of Python 2.
 
-So do the files that they import, unless these show that they run on either version. Another file that compiles as
-Python 3 keeps the meaning of Python 3. It is given the names that Python 3 lacks, unless it
-finds out for itself (``except NameError``) which of them there are.
+Files that it imports run in the same way, unless they show that they support both versions. All other files run as
+Python 3, with the names of Python 2 that Python 3 lacks, unless the file itself tests for these names
+(``except NameError``).
 """
 from __future__ import annotations
 

@@ -98,9 +98,9 @@ def train(kind: str, steps: int, replicas: int = 1, threads: int = 0, reduce: bo
     """Losses of a net, and steps per second.
 
     Args:
-        kind (str): of :data:`KINDS`. ``steps`` (int): at least 1.
-        replicas (int): that share each batch. ``threads`` (int): 0: as the engine chooses.
-        reduce (bool): gradients go to the replica that updates, instead of to all.
+        kind (str): one of :data:`KINDS`. ``steps`` (int): number of steps, at least 1.
+        replicas (int): number of replicas that share each batch. ``threads`` (int): 0 means that the engine chooses.
+        reduce (bool): sends a gradient only to the replica that updates the parameter.
     """
     with net(kind) as made:
         execution, build = fluid.ExecutionStrategy(), fluid.BuildStrategy()

@@ -45,7 +45,7 @@ def _labels() -> dict[str, int]:
 
 
 def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """tuple of dict: numbers of words, of verbs, of labels."""
+    """tuple of dict: the ids of words, of verbs and of labels."""
     return _dictionary("wordDict.txt"), _dictionary("verbDict.txt"), _labels()
 
 

@@ -40,7 +40,7 @@ def build_dict(pattern: Any, cutoff: int) -> Words:
 
     Args:
         pattern (re.Pattern|str): pattern of names in the archive.
-        cutoff (int): words that occur more often than that.
+        cutoff (int): number of occurrences that a word must exceed.
 
     Returns:
         Words: word -> number; ``<unk>`` is the last one.

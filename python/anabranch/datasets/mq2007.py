@@ -149,7 +149,7 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
 
     Args:
         filepath (str): a path, or "MQ2007/MQ2007/Fold1/train.txt" below a folder of the data sets.
-        shuffle (bool): in an order drawn by ``random``. Default False.
+        shuffle (bool): shuffles the queries with ``random``. Default False.
         fill_missing (float): value of a missing feature. Default -1.
 
     Returns:

@@ -38,7 +38,7 @@ def _path() -> str:
 
 
 def _ending(archive: Any, end: str) -> Iterator[str]:
-    """The lines of the files whose names end like that."""
+    """The lines of the files whose names have this ending."""
     for info in archive:
         if info.isfile() and info.name.endswith(end):
             yield from archives.lines(archive.extractfile(info), "utf-8")

@@ -48,7 +48,7 @@ def _pairs(path: str, name: str) -> Iterator[list[str]]:
 
 @functools.lru_cache(maxsize=8)
 def _words(path: str, lang: str, size: int) -> list[str]:
-    """Marks first, then words of the training part, the most frequent first, equal ones as they came."""
+    """The marks, then the words of the training part, by decreasing frequency; equal ones keep their order."""
     counts = collections.Counter(word for pair in _pairs(path, "wmt16/train") for word in pair[_column(lang)].split())
     ordered = sorted(counts, key=counts.__getitem__, reverse=True)
     return [*_MARKS, *ordered][:max(size, len(_MARKS))]

@@ -81,7 +81,7 @@ def program_graph(block, variables=True, highlights=None):
     """A graph of a block. A variable that is written again is drawn again, so that no edge leads back.
 
     Args:
-        block (Block): what to draw.
+        block (Block): block to draw.
         variables (bool): draws variables. If False, edges connect operators directly and show the name of the
             variable as their tip.
         highlights (list of str, optional): names of variables to mark.

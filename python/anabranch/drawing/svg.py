@@ -25,7 +25,7 @@ def to_svg(graph):
     """A picture of a graph.
 
     Args:
-        graph (Graph): what to draw.
+        graph (Graph): graph to draw.
 
     Returns:
         str: an SVG document.

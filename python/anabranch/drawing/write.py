@@ -19,7 +19,7 @@ def write_picture(graph, path):
     """Writes a graph as ``.svg`` or ``.dot``; as ``.png``, ``.pdf``, ``.ps`` or ``.jpg`` where Graphviz is installed.
 
     Args:
-        graph (Graph): what to draw.
+        graph (Graph): graph to draw.
         path (str): file to write; its folder is made.
 
     Raises:

@@ -65,7 +65,7 @@ def export_onnx(dirname: str, path: str, model_filename: str | None = None, para
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch export``."""
+    """ArgumentParser: the parser of ``anabranch export``."""
     made = Parser(prog="anabranch export", description="Writes a saved model as one ONNX file.")
     made.add_argument("folder", help="Folder written by fluid.io.save_inference_model.")
     made.add_argument("--onnx", metavar="FILE", required=True, help="File to write.")

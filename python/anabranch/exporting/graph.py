@@ -49,11 +49,11 @@ class Op:
         return self._op.attr(name) if self._op.has_attr(name) else default
 
     def shape(self, name: str) -> list[int]:
-        """list of int: of a variable, -1 where it is not known."""
+        """list of int: the shape of a variable, with -1 for unknown extents."""
         return list(self._block.var(name).shape)
 
     def dtype(self, name: str) -> Any:
-        """numpy.dtype: of a variable."""
+        """numpy.dtype: the dtype of a variable."""
         return np.dtype(numpy_dtype(self._block.var(name).dtype))
 
     def refuse(self, why: str) -> None:

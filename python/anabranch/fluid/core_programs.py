@@ -176,7 +176,7 @@ def disable_profiler(key: EventSortingKey, path: str) -> None:
 
 
 def reset_profiler() -> None:
-    """Forgets what the profiler has measured."""
+    """Discards the measurements of the profiler."""
     _core.reset_profiler()
 
 
@@ -187,7 +187,7 @@ def set_tracer_option(option: TracerOption) -> None:
 
 @functools.lru_cache(maxsize=1)
 def names() -> dict[str, Any]:
-    """dict: what ``fluid.core`` offers of this module."""
+    """dict: the names of this module that ``fluid.core`` has."""
     found: dict[str, Any] = {value.__name__: value for value in (
         get_grad_op_desc, infer_no_need_buffer_slots, prune_backward, get_variable_tensor, _create_loaded_parameter,
         ProfilerState, TracerOption, EventSortingKey, is_profiler_enabled, enable_profiler, disable_profiler,

@@ -33,7 +33,7 @@ class DetectionMAP(Described):
         class_num (int): number of classes, including the background.
         background_label (int): ignored. Default 0.
         overlap_threshold (float): minimum overlap of a match. Default 0.5.
-        evaluate_difficult (bool): False: ignores difficult boxes and the detections that match them. Default True.
+        evaluate_difficult (bool): False ignores difficult boxes and the detections that match them. Default True.
         ap_version (str): "integral" (default) or "11point".
 
     Raises:

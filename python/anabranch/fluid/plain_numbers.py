@@ -9,7 +9,7 @@ import numpy as np
 
 
 def is_numpy_number(value: Any) -> bool:
-    """Returns whether ``value`` is a NumPy scalar, or an array without axes."""
+    """Returns whether ``value`` is a NumPy scalar or a zero-dimensional array."""
     return isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 

@@ -88,7 +88,7 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
     """Starts to measure every run of every program in this process. Does nothing if a profiler is already running.
 
     Args:
-        state (str): which times the tables show. "CPU" shows the time of threads; for an operator on a device, this
+        state (str): selects the times in the tables. "CPU" shows the time of threads; for an operator on a device, this
             is the time of its launch. "GPU" shows the time of devices. "All" shows the time of devices for operators
             on devices, and the time of threads for all others. The trace always contains both.
         tracer_option (str): rows of the tables. "Default": one row for each type of operator. "OpDetail": also one

@@ -39,7 +39,7 @@ def engine_of(step: scripts.Step) -> Any:
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch draw``."""
+    """ArgumentParser: the parser of ``anabranch draw``."""
     made = Parser(prog="anabranch draw", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--out", default="program.svg", metavar="FILE",
                       help="File to write: .svg or .dot, and .png or .pdf if Graphviz is installed "

@@ -67,7 +67,7 @@ def text_of_script(script: str, args: Sequence[str]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch explain``."""
+    """ArgumentParser: the parser of ``anabranch explain``."""
     made = Parser(prog="anabranch explain", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--all", action="store_true",
                       help="Show every pass with what it does, also those that changed nothing or were skipped.")

@@ -24,7 +24,7 @@ def is_script(path: str) -> bool:
 
 
 def load(path: str, model_filename: str | None = None) -> Program:
-    """Program: of a folder of ``save_inference_model``, a prefix of ``fluid.save``, or a file.
+    """Program: the program in a folder of ``save_inference_model``, under a prefix of ``fluid.save``, or in a file.
 
     Raises:
         NotFound: there is no model.

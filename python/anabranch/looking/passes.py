@@ -11,7 +11,7 @@ def shortened(text: str) -> str:
     """The passes that changed something, with their lines, and then the names of the others.
 
     Args:
-        text (str): what ``explain()`` of a program returns.
+        text (str): result of ``explain()`` of a program.
 
     Returns:
         str: the same report. Lines that are not about passes stay where they are.

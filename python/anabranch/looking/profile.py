@@ -91,7 +91,7 @@ def _profile(script: str, args: Sequence[str], path: str, warm: int, steps: int)
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch profile``."""
+    """ArgumentParser: the parser of ``anabranch profile``."""
     made = Parser(prog="anabranch profile", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--out", default="profile.html", metavar="FILE", help="Page to write (default: %(default)s).")
     made.add_argument("--warm", type=int, default=5,

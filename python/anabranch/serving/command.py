@@ -11,7 +11,7 @@ from ..looking.command_line import Parser, complain
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch serve``."""
+    """ArgumentParser: the parser of ``anabranch serve``."""
     made = Parser(
         prog="anabranch serve",
         description="Serves a saved model over HTTP. POST /predict takes and returns JSON or .npz; GET / describes the "

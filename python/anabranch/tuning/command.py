@@ -89,7 +89,7 @@ def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seco
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch tune``."""
+    """ArgumentParser: the parser of ``anabranch tune``."""
     made = Parser(prog="anabranch tune", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--batches", type=int, default=8, help="Number of batches to read from the script "
                       "and replay (default: %(default)s).")

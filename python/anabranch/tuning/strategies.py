@@ -192,7 +192,7 @@ def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) ->
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch strategies``."""
+    """ArgumentParser: the parser of ``anabranch strategies``."""
     made = Parser(prog="anabranch strategies", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--servers", type=int, default=2, help="Number of parameter servers (default: %(default)s).")
     made.add_argument("--workers", type=int, default=2, help="Number of workers (default: %(default)s).")

@@ -112,7 +112,7 @@ class Variable(VariableOperators):
 
     @staticmethod
     def _check_alike(known, type, shape, dtype, lod_level, persistable):
-        """ValueError unless every given attribute agrees with the existing variable."""
+        """Raises ValueError unless every given attribute agrees with the existing variable."""
         def differs(what, old, new):
             raise InvalidValue("variable %s exists with %s %s and is created again with %s"
                                % (known.name, what, old, new))

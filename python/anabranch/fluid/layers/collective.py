@@ -31,13 +31,13 @@ def _checked(reduce_type: str) -> str:
 
 def _allreduce(x: Variable, out: Variable | None = None, reduce_type: str = "sum",
                sync_mode: bool = False) -> Variable:
-    """The sum, product, maximum or minimum of ``x`` over all workers, by the operator ``allreduce``."""
+    """The sum, product, maximum or minimum of ``x`` over all workers, using the operator ``allreduce``."""
     code = _REDUCTIONS.index(_checked(reduce_type))
     return _appended("allreduce", x, out, suffix="tmp", reduce_type=code, sync_mode=sync_mode)
 
 
 def _broadcast(x: Variable, root: int, sync_mode: bool = False) -> Variable:
-    """Replaces ``x`` by that of worker ``root``, by the operator ``broadcast``."""
+    """Replaces ``x`` with the value of worker ``root``, using the operator ``broadcast``."""
     return _appended("broadcast", x, x, root=root, sync_mode=sync_mode)
 
 
@@ -48,7 +48,7 @@ def _c_allreduce(x: Variable, out: Variable | None = None, reduce_type: str = "s
 
 
 def _c_broadcast(x: Variable, root: int = 0, ring_id: int = 0, use_calc_stream: bool = False) -> Variable:
-    """Replaces ``x`` by that of worker ``root`` of a ring."""
+    """Replaces ``x`` with the value of worker ``root`` of a ring."""
     return _appended("c_broadcast", x, x, root=root, ring_id=ring_id, use_calc_stream=use_calc_stream)
 
 

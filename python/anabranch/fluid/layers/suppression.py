@@ -194,7 +194,7 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
         class_num (int): number of classes, including the background.
         background_label (int): ignored. Default 0.
         overlap_threshold (float): minimum overlap of a match. Default 0.3.
-        evaluate_difficult (bool): False: ignores difficult boxes and the detections that match them. Default True.
+        evaluate_difficult (bool): False ignores difficult boxes and the detections that match them. Default True.
         has_state (Variable, optional): [1], int32. If it is not 0, ``input_states`` is continued.
         input_states (list, optional): three Variables: the numbers of ground-truth boxes of each class, and the correct
             and the wrong detections of previous batches, in the form of ``out_states``.

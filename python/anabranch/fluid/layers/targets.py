@@ -41,7 +41,7 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
         rpn_fg_fraction (float): maximum share of foreground anchors. Default 0.5.
         rpn_positive_overlap (float): minimum overlap of the foreground. Default 0.7.
         rpn_negative_overlap (float): upper bound of the overlap of the background. Default 0.3.
-        use_random (bool): True: samples the candidates at random. False: takes the first ones. Default True.
+        use_random (bool): True samples the candidates at random; False takes the first ones. Default True.
 
     Returns:
         tuple: the predicted scores [scored, 1] and boxes [located, 4]; their targets: labels [scored, 1], int32, 1 for
@@ -165,7 +165,7 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
         bg_thresh_lo (float): lower bound of the overlap of the background. Default 0.0.
         bbox_reg_weights (list): 4 numbers by which the offsets are divided. Default [0.1, 0.1, 0.2, 0.2].
         class_nums (int): number of classes, including the background.
-        use_random (bool): True: samples the candidates at random. False: takes the first ones. Default True.
+        use_random (bool): True samples the candidates at random; False takes the first ones. Default True.
         is_cls_agnostic (bool): stores the offsets of every class at class 1. Default False.
         is_cascade_rcnn (bool): the proposals come from an earlier stage: uses all of them, without the ground-truth
             boxes. Default False.

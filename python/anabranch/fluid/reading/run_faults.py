@@ -20,7 +20,7 @@ def refuse(error: EnforceNotMet, program: Any, feed: Any) -> None:
 
     Args:
         error (EnforceNotMet): raised by a run.
-        program (Program|CompiledProgram): what was run.
+        program (Program|CompiledProgram): program of the run.
         feed (dict|list of dict, optional): feed of the call.
     """
     if isinstance(error, NotFound):

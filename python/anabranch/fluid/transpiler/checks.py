@@ -7,7 +7,7 @@ from ..errors import InvalidType, InvalidValue
 
 
 def check_whole_number(what: str, value: Any, least: int) -> None:
-    """TypeError unless ``value`` is an int, ValueError when it is below ``least``."""
+    """Raises TypeError unless ``value`` is an int, ValueError when it is below ``least``."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidType("%s must be an int, got %s" % (what, type(value).__name__))
     if value < least:

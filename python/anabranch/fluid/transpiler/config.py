@@ -27,7 +27,7 @@ class DistributeTranspilerConfig(Described):
         wait_port (bool): whether workers wait until the servers listen. Default True.
         half_async (bool): whether the threads of one worker wait for each other, but workers do not wait for other
             workers. Default False.
-        completely_not_async (bool): like half_async, and servers wait for all workers. Default False.
+        completely_not_async (bool): like half_async, but servers also wait for all workers. Default False.
         geo_sgd_mode (bool): whether workers train locally and exchange differences. Default False.
         geo_sgd_need_push_nums (int): number of batches between exchanges. Default 100.
         nccl_comm_num (int): number of rings of collective mode. Default 1.

@@ -23,7 +23,7 @@ def _counts(block: Any) -> Any:
 
 
 def give_counters(program: Any, startup: Any, mode: Mode) -> None:
-    """Replaces the counter of a schedule by the sum of one counter per worker."""
+    """Replaces the counter of a schedule with the sum of one counter per worker."""
     block = program.global_block()
     counts = _counts(block)
     if counts is None or mode.sync:

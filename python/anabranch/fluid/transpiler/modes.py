@@ -21,7 +21,7 @@ class Mode(NamedTuple):
 
     @classmethod
     def of(cls, config: Any, trainer_id: int, trainers: int, sync: bool) -> Mode:
-        """Mode: of settings and the arguments of ``transpile``."""
+        """Mode: the mode that the settings and the arguments of ``transpile`` define."""
         return cls(trainer_id, trainers, sync, config.runtime_split_send_recv, config.half_async,
                    config.completely_not_async, config.enable_dc_asgd and not sync, config.geo_sgd_mode,
                    dict(config.table_durability))

@@ -101,7 +101,7 @@ class Placement:
 
 
 def check_endpoints(endpoints: Sequence[str]) -> None:
-    """ValueError unless each server has its own address."""
+    """Raises ValueError unless each server has its own address."""
     for endpoint in endpoints:
         host, _, port = endpoint.rpartition(":")
         if not host or not port.isdigit():
@@ -111,7 +111,7 @@ def check_endpoints(endpoints: Sequence[str]) -> None:
 
 
 def check_config(config: Any) -> None:
-    """AssertionError or TypeError for settings that no transpiler accepts."""
+    """Raises AssertionError or TypeError for settings that no transpiler accepts."""
     if not isinstance(config, DistributeTranspilerConfig):
         raise InvalidType("config must be a DistributeTranspilerConfig, got %s" % type(config).__name__)
     if not config.min_block_size >= LEAST:
@@ -122,7 +122,7 @@ def check_config(config: Any) -> None:
 
 
 def _refuse_whole(table: str, kinds: set[str], linked: bool) -> None:
-    """NotImplementedError for ops that need the whole gradient of a growable table, of which each server has a part."""
+    """Raises NotImplementedError for ops that need the whole gradient of a growable table, which no server has."""
     if linked:
         raise Unsupported("transpile: GradientClipByGlobalNorm needs the whole gradient of the growable table %s, "
                           "whose keys are spread over all servers. Clip by value, or give need_clip a function that "

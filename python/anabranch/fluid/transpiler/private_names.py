@@ -21,7 +21,7 @@ def _variables(variables: Mapping[str, Any], slots: Iterable[str], names_of: Any
 
 
 class PrivateNames:
-    """Questions about the operators of a training program, and about where its parameters are."""
+    """Queries about the operators of a training program, and about the locations of its parameters."""
 
     origin_program: Any
     _placement: Any
@@ -32,7 +32,7 @@ class PrivateNames:
         return {"Param", "LearningRate"} <= set(op.input_names)
 
     def _is_opt_role_op(self, op: Any) -> bool:
-        """Whether the role of the op is that of the updates, and nothing else."""
+        """Whether the op has the role of an update and no other role."""
         return op.has_attr("op_role") and int(op.attr("op_role")) == int(OpRole.Optimize)
 
     def _is_opt_op_on_pserver(self, endpoint: str, op: Any) -> bool:

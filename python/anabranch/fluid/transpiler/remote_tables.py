@@ -58,8 +58,10 @@ def _request(block: Any, placement: Placement, table: str, ops: list[Any], mode:
 
 
 def check_growable(startup: Any, placement: Placement) -> None:
-    """NotImplementedError for growable tables with rules that depend on the order of lookups, which no server's journal
-    records."""
+    """Raises NotImplementedError for growable tables with rules that depend on the order of lookups.
+
+    The journals of servers do not record this order.
+    """
     for table in placement.shards:
         maker = maker_of(table, startup)
         if maker is None:

@@ -13,7 +13,7 @@ _SELECTED = frozenset([VarType.INT32, VarType.INT64, VarType.FP32, VarType.FP64]
 
 
 def check_branches(ops: list[Any], rate: str) -> None:
-    """NotImplementedError, which names the rate, unless :func:`straightened` can write ``ops`` without blocks."""
+    """Raises NotImplementedError with the rate unless :func:`straightened` can write ``ops`` without blocks."""
     for op in ops:
         if not op.has_attr("sub_block"):
             continue

@@ -20,7 +20,8 @@ class HDFSClient:
     """Accesses files in Hadoop through the ``hadoop`` command, or local files if Hadoop is not configured.
 
     Args:
-        hadoop_home (str, optional): folder of Hadoop; the command is ``hadoop_home/bin/hadoop``. Empty: this machine.
+        hadoop_home (str, optional): folder of Hadoop; the command is ``hadoop_home/bin/hadoop``. If empty, the files
+            are on this machine.
         configs (dict, optional): settings such as ``{"fs.default.name": "hdfs://...", "hadoop.job.ugi": "a,b"}``.
 
     Raises:
@@ -59,7 +60,7 @@ class HDFSClient:
 
         Args:
             hdfs_path (str): folder.
-            only_file (bool): leaves folders out. Default True.
+            only_file (bool): omits folders. Default True.
             sort (bool): sorts by the time of the last change. Default True.
 
         Returns:
@@ -116,7 +117,7 @@ class HDFSClient:
         return True
 
     def delete(self, hdfs_path: str) -> bool:
-        """bool: True: the file or folder no longer exists."""
+        """bool: whether the file or folder is gone."""
         return tried(lambda: self._files.delete(hdfs_path), _RETRIES)
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
@@ -144,9 +145,9 @@ def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_
     """Copies this trainer's share of the files of a folder to this machine: every ``trainers``-th, from ``trainer_id``.
 
     Args:
-        client (HDFSClient): whose files.
+        client (HDFSClient): source of the files.
         hdfs_path (str): folder.
-        local_path (str): folder here; files keep their place in it.
+        local_path (str): folder on this machine. The subfolders are the same as in ``hdfs_path``.
         trainer_id (int): number of this trainer.
         trainers (int): number of workers.
         multi_processes (int): copies at a time. Default 5.
@@ -155,7 +156,7 @@ def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_
         list of str: the local copies.
 
     Raises:
-        ValueError: ``trainer_id`` is not below ``trainers``.
+        ValueError: ``trainer_id`` is negative, or not less than ``trainers``.
         RuntimeError: a file could not be copied.
     """
     if not 0 <= trainer_id < trainers:

@@ -47,7 +47,7 @@ def _number(name: str) -> int:
 
 
 def check_arguments(path: Any, train_status: Any) -> None:
-    """TypeError unless the status is a TrainStatus, ValueError for an empty path."""
+    """Raises TypeError unless the status is a TrainStatus, ValueError for an empty path."""
     if not isinstance(train_status, TrainStatus):
         raise InvalidType("save_check_point: train_status must be a TrainStatus, got %s" % type(train_status).__name__)
     if not path:

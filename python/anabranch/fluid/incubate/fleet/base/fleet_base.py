@@ -206,7 +206,7 @@ class Fleet(abc.ABC):
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """ValueError unless ``optimizer`` is an Optimizer."""
+    """Raises ValueError unless ``optimizer`` is an Optimizer."""
     # Fluid 1.8.5 also lists the wrapper of mixed precision, which is not an Optimizer there.
     if not isinstance(optimizer, Optimizer) and not hasattr(optimizer, "minimize"):
         raise InvalidValue("fleet.distributed_optimizer: optimizer must be an Optimizer, got %s"

@@ -63,7 +63,7 @@ class DistributedStrategy(BuildStrategy):
 
 
 def check_strategy(strategy: Any, workers: int) -> None:
-    """ValueError for settings that contradict each other, NotImplementedError for those that are not supported."""
+    """Raises ValueError for contradictory settings, and NotImplementedError for unsupported ones."""
     if strategy.use_local_sgd:
         strategy.mode, strategy.collective_mode = "collective", "local_sgd"
     if strategy.mode not in ("nccl2", "collective"):

@@ -39,7 +39,7 @@ def save_program(program: Program, model_filename: str = "__model__", is_text: b
 
 
 def load_program(model_filename: str, is_text: bool = False) -> Program:
-    """Program: of a file of framework.proto bytes.
+    """Program: the program in a file of framework.proto bytes.
 
     Args:
         model_filename (str): the file.
