@@ -133,7 +133,7 @@ class ZeroCopyTensor:
         return numpy.array(self._array)
 
     def reshape(self, shape: Any) -> None:
-        """Declares a shape. :meth:`copy_from_cpu` replaces it by the shape of the values."""
+        """Declares a shape. :meth:`copy_from_cpu` replaces it with the shape of the values."""
 
     def shape(self) -> list[int]:
         """list of int: extents."""

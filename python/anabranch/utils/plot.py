@@ -27,7 +27,7 @@ class PlotData:
         self.value.append(value)
 
     def reset(self) -> None:
-        """Forgets all points."""
+        """Removes all points."""
         self.step: list[Any] = []
         self.value: list[Any] = []
 
@@ -38,7 +38,7 @@ class Ploter:
     Args:
         *args (str): titles of the curves.
 
-    The environment variable ``DISABLE_PLOT=True`` lets :meth:`plot` do nothing.
+    With the environment variable ``DISABLE_PLOT=True``, :meth:`plot` does nothing.
 
     >>> cost = Ploter("train", "test")
     >>> cost.append("train", 1, 0.5)
@@ -58,7 +58,7 @@ class Ploter:
         """Draws all curves.
 
         Args:
-            path (str, optional): a picture is written there; missing: shown, as the backend of matplotlib does it.
+            path (str, optional): file for the picture. Default: the backend of matplotlib shows it.
 
         Raises:
             ImportError: matplotlib is not installed.
@@ -77,6 +77,6 @@ class Ploter:
         pyplot.gcf().clear()
 
     def reset(self) -> None:
-        """Forgets all points of all curves."""
+        """Removes all points of all curves."""
         for curve in self._curves.values():
             curve.reset()

@@ -219,11 +219,11 @@ class Program:
             setattr(self, key, getattr(other, key))
 
     def _copy_param_info_from(self, other):
-        """Takes over which variables of another program are parameters, and their attributes."""
+        """Marks the variables that are parameters of another program as parameters, and copies their attributes."""
         pruning.copy_parameters(self, other)
 
     def _copy_data_info_from(self, other):
-        """Takes over which variables of another program are fed."""
+        """Marks the variables that are fed in another program as fed."""
         pruning.copy_data(self, other)
 
     def _get_desc(self):

@@ -171,7 +171,7 @@ class InMemoryDataset(DatasetBase):
             self._dataset().slots_shuffle(sorted(slots))
 
     def statistics(self) -> Any:
-        """Statistics as of other data sets; before a pass, those of loading."""
+        """Statistics of the current or last pass, or, before the first pass, of loading."""
         if self._stream is None and self._core is not None:
             return self._core.load_statistics()
         return super().statistics()

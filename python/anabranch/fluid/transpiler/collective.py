@@ -98,7 +98,7 @@ class Collective:
     # ---- steps of the rewriting
 
     def _sum(self, block: Any, index: int, var: Any, ring: int, role: int) -> None:
-        """Inserts ops before ``index`` that replace ``var`` by its sum over all processes."""
+        """Inserts ops before ``index`` that replace ``var`` with its sum over all processes."""
         pair = {"inputs": {"X": [var]}, "outputs": {"Out": [var]}}
         block._insert_op(index, type="c_sync_calc_stream", attrs={"op_role": role}, **pair)
         block._insert_op(index + 1, type="c_allreduce_sum", attrs={"ring_id": ring, "op_role": role}, **pair)

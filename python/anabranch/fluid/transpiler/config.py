@@ -104,7 +104,8 @@ class DistributeTranspilerConfig(Described):
 
 
 class ServerRuntimeConfig(Described):
-    """Number of threads of a server, from the environment: FLAGS_rpc_send_thread_num, _get_ and _prefetch_, 12 each.
+    """Numbers of threads of a server, from the environment variables ``FLAGS_rpc_send_thread_num``,
+    ``FLAGS_rpc_get_thread_num`` and ``FLAGS_rpc_prefetch_thread_num`` (default: 12 each).
 
     Examples:
         >>> from anabranch.fluid.transpiler.distribute_transpiler import ServerRuntimeConfig
