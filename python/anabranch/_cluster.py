@@ -231,8 +231,9 @@ def join_trainers(build: Any) -> None:
     if not endpoints:
         endpoints = [e for e in os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",") if e]
     if len(endpoints) != build.num_trainers:
-        raise InvalidValue("num_trainers is %d, but %d addresses are known: BuildStrategy.trainers_endpoints or "
-                           "PADDLE_TRAINER_ENDPOINTS must name all trainers" % (build.num_trainers, len(endpoints)))
+        raise InvalidValue("num_trainers must be the number of known addresses (%d), got %d: "
+                           "BuildStrategy.trainers_endpoints or PADDLE_TRAINER_ENDPOINTS must name all trainers"
+                           % (len(endpoints), build.num_trainers))
     join(0, build.trainer_id, endpoints)
 
 

@@ -1,13 +1,12 @@
 """Output of commands for people: a row that is redrawn in place, text that fits the terminal, and times in a suitable
 unit."""
 import os
-import re
 import shutil
 import textwrap
 import unicodedata
 
 __all__ = ["Row", "bytes_text", "clock_text", "columns", "counted", "cut", "display_width", "fitted",
-           "redraws", "singular", "time_text", "wrapped"]
+           "redraws", "time_text", "wrapped"]
 
 #: Width of reports and help where there is no terminal, and the most that they use in one.
 WIDTH = 80
@@ -187,22 +186,10 @@ def wrapped(text, width=WIDTH):
     return "\n".join(lines)
 
 
-def counted(number, noun):
-    """str: a number with its noun, which is given in the singular.
+def counted(number, noun, plural=None):
+    """str: a number with its noun. ``plural`` is for nouns that do more than take an s.
 
-    >>> counted(1, "step"), counted(1234, "step")
-    ('1 step', '1234 steps')
+    >>> counted(1, "step"), counted(1234, "step"), counted(2, "batch", "batches")
+    ('1 step', '1234 steps', '2 batches')
     """
-    return "%d %s%s" % (number, noun, "" if number == 1 else "s")
-
-
-_NOUNS = "batch|change|core|epoch|node|operator|reader|replica|round|row|server|step|thread|trainer|variable|worker"
-
-
-def singular(text):
-    """str: a text in which "1 replicas" has become "1 replica", and likewise for other nouns of reports.
-
-    >>> singular("11 nodes on 1 replicas, 1 changes")
-    '11 nodes on 1 replica, 1 change'
-    """
-    return re.sub(r"(?<![\d.,])1 (%s)e?s\b" % _NOUNS, r"1 \1", text)
+    return "%d %s" % (number, noun if number == 1 else plural or noun + "s")

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/flags.h"
 #include "base/plugin.h"
@@ -119,7 +120,8 @@ Devices::Devices() : api_(load_table()) {
 }
 
 void Devices::check_device(int device) const {
-  AB_CHECK(device >= 0 && device < count_, InvalidArgument, "CUDAPlace({}): there are {} devices", device, count_);
+  AB_CHECK(device >= 0 && device < count_, InvalidArgument, "CUDAPlace({}): this machine has {}", device,
+           counted(count_, "device"));
 }
 
 void Devices::wait(int device) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/counted.h"
 #include "base/flags.h"
 #include "base/fork.h"
 #include "comm/group.h"
@@ -255,7 +256,7 @@ void CompiledProgram::set_replica_states(const std::vector<ReplicaState>& states
   const Impl::Exclusive exclusive(*impl_);
   for (const ReplicaState& s : states) {
     AB_CHECK(s.replica > 0 && s.replica < impl_->options.replicas, InvalidArgument,
-             "state of replica {} for a program of {} replicas", s.replica, impl_->options.replicas);
+             "state of replica {} for a program of {}", s.replica, counted(impl_->options.replicas, "replica"));
   }
   for (const ReplicaState& s : states) impl_->values.set_copy(s.name, s.replica, s.value);
 }

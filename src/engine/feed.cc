@@ -1,4 +1,5 @@
 #include "engine/feed.h"
+#include "base/counted.h"
 
 #include <algorithm>
 
@@ -30,10 +31,11 @@ int count_slices(std::span<const Tensor> batch, const FeedSplit& how) {
     const int64_t size = (items + how.replicas - 1) / how.replicas;
     const int n = static_cast<int>((items + size - 1) / size);
     AB_CHECK(!(how.refuse_idle && n < how.replicas), InvalidArgument,
-             "feed {} has {} samples, too few for {} devices: some would get nothing", name, items, how.replicas);
+             "feed {} has {}, too few for {}: some would get nothing", name, counted(items, "sample"),
+             counted(how.replicas, "device"));
     AB_CHECK(slices < 0 || n == slices, ShapeMismatch,
-             "feed {} has {} samples and gives work to {} of {} replicas, but feed {} gives work to {}", name, items, n,
-             how.replicas, *first_name, slices);
+             "feed {} has {} and gives work to {} of {}, but feed {} gives work to {}", name, counted(items, "sample"),
+             n, counted(how.replicas, "replica"), *first_name, slices);
     if (slices < 0) first_name = &name;
     slices = n;
   }

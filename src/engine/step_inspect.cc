@@ -1,6 +1,7 @@
 // Queries of a step: fetched values, how it runs, its memory.
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "engine/step.h"
 
 namespace anabranch {
@@ -23,8 +24,8 @@ std::string Step::explain_copies() const {
   if (count[0] + count[1] == 0) return "";
   std::vector<std::string> places;
   for (const Place p : compile_.places) places.push_back(p.str());
-  return fmt::format("  a step on {} copies {} bytes to devices ({} tensors) and {} from them ({})\n",
-                     fmt::join(places, ", "), bytes[0], count[0], bytes[1], count[1]);
+  return fmt::format("  a step on {} copies {} to devices ({}) and {} from them ({})\n", fmt::join(places, ", "),
+                     counted(bytes[0], "byte"), counted(count[0], "tensor"), bytes[1], count[1]);
 }
 
 // The passes run once more, because a step collects near misses only if it is explained.
@@ -43,8 +44,9 @@ std::string Step::explain_near_misses() const {
 
 std::string Step::explain() const {
   std::string text =
-      fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
-                  key_.active, pool_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
+      fmt::format("{} on {} ({} with work), {}, {}\n", counted(lowered_.plan->size(), "node"),
+                  counted(compile_.replicas, "replica"), key_.active, counted(pool_->workers(), "thread"),
+                  lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
   text += layout_->explain();
   if (!options_.disable.empty()) {
     text += fmt::format("  passes are disabled for this step: they reject these shapes ({})\n", options_.disable);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "device/settle.h"
 #include "exec/run.h"
 
@@ -152,8 +153,8 @@ std::string Queues::explain_graphs() const {
     }
   }
   if (there == 0) return "";
-  std::string text = fmt::format("  {} of {} nodes on devices are in {} graphs, which were launched {} times", inside,
-                                 there, graphs, launches);
+  std::string text = fmt::format("  nodes on devices: {} of {} in {}, launched {}", inside, there,
+                                 counted(graphs, "graph"), counted(launches, "time"));
   std::vector<std::string> list;
   for (const auto& [why, nodes] : apart) list.push_back(fmt::format("{} {}", nodes, why));
   return text + (list.empty() ? "" : fmt::format("; apart: {}", fmt::join(list, ", "))) + "\n";

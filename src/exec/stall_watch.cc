@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/counted.h"
 #include "base/fork.h"
 
 namespace anabranch {
@@ -84,8 +85,8 @@ void StallWatch::look_at(RunState& state, Seen& seen) {
 void StallWatch::report(const RunState& state, double seconds) {
   const int at = state.at_.load(std::memory_order_relaxed);
   if (at >= state.size_) return;
-  std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n  {}\n", seconds,
-                                 state.size_ - at, state.size_, state.describe_(at));
+  std::string text = fmt::format("anabranch: this step has run for {:.1f} s, with {} of {} left\n  {}\n", seconds,
+                                 state.size_ - at, counted(state.size_, "node"), state.describe_(at));
   for (int i = 0; state.later_ && i < state.size_; ++i) {
     if (state.later_->open(i)) text += fmt::format("  started, not finished: {}\n", state.describe_(i));
   }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/counted.h"
 #include "base/flags.h"
 #include "base/float_mode.h"
 #include "exec/run.h"
@@ -114,8 +115,8 @@ struct Job {
         !next_report_ms.compare_exchange_strong(due, due + static_cast<int64_t>(options.stall_report_s * 1000))) {
       return;
     }
-    std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n", ms / 1e3,
-                                   state.left.load(), plan.size());
+    std::string text = fmt::format("anabranch: this step has run for {:.1f} s, with {} of {} left\n", ms / 1e3,
+                                   state.left.load(), counted(plan.size(), "node"));
     for (int w = 0; w < pool.workers(); ++w) {
       const int node = state.current[w].load();
       text += fmt::format("  thread {}: {}\n", w, node < 0 ? "waiting for a node to become ready" : name(node));

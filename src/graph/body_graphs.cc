@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.h"
 #include "opdef/check_op.h"
 
 namespace anabranch {
@@ -152,10 +153,11 @@ const Graph& BodyGraphs::of(int block) {
 }
 
 void BodyGraphs::note_run(int block, const std::vector<PassReport>& reports, size_t ops, size_t nodes) {
-  std::string text = fmt::format("  block {:<10} {} ops, {} nodes", block, ops, nodes);
+  std::string text = fmt::format("  block {:<10} {}, {}", block, counted(static_cast<int64_t>(ops), "op"),
+                                 counted(static_cast<int64_t>(nodes), "node"));
   for (const PassReport& r : reports) {
     trusts_shapes_ |= r.trusts_shapes;
-    if (r.changes > 0) text += fmt::format("; {}: {} changes", r.name, r.changes);
+    if (r.changes > 0) text += fmt::format("; {}: {}", r.name, counted(r.changes, "change"));
   }
   lines_[block] = std::move(text);
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/counted.h"
 #include "base/flags.h"
 #include "graph/passes/passes.h"
 #include "graph/verify.h"
@@ -142,7 +143,7 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
     if (context.near_misses) name_near_misses(pass, near_misses, context.near_misses);
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     verifier.verify(graph);
-    const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
+    const std::string did = fmt::format("applied, {} in {:.3f} ms", counted(changes, "change"), ms);
     if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
     const bool changed_ops = changes > 0 && !pass.keeps_ops;
     std::string outcome = fmt::format("{} ({}; {})", did, pass.what, pass.tolerance);

@@ -1,4 +1,5 @@
 #include "sparse/growable_table.h"
+#include "base/counted.h"
 
 #include <fmt/format.h>
 
@@ -140,8 +141,8 @@ void GrowableTable::tell_what_was_dropped() {
   int64_t at = tell_at_.load(std::memory_order_relaxed);
   if (dropped < at || !tell_at_.compare_exchange_strong(at, 10 * at)) return;
   const TableStats s = stats();
-  fmt::print(stderr, "anabranch: table {} is at its limit of {} bytes with {} rows: {} rows evicted, {} keys refused\n",
-             name_, options_.max_bytes, s.rows, s.evicted, s.refused);
+  fmt::print(stderr, "anabranch: table {} is at its limit of {} bytes with {}: {} evicted, {} refused\n", name_,
+             options_.max_bytes, counted(s.rows, "row"), counted(s.evicted, "row"), counted(s.refused, "key"));
 }
 
 }  // namespace anabranch::sparse

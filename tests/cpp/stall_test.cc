@@ -45,7 +45,7 @@ TEST(Stalls, OfSequentialRunsAreReported) {
   testing::internal::CaptureStderr();
   run_sequential(plan, state, options);
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("1 of 2 nodes are left\n  the slow node"), std::string::npos) << text;
+  EXPECT_NE(text.find("with 1 of 2 nodes left\n  the slow node"), std::string::npos) << text;
   EXPECT_EQ(text.find("the first"), std::string::npos) << text;
 }
 

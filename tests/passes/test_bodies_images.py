@@ -88,7 +88,7 @@ def test_a_normalisation_fuses_the_relu_in_both_directions():
     model = Model(normalised, True)
     model.run(3)
     forward, backward = model.bodies()
-    assert "fuse_bn_act: 1 changes" in forward and "fuse_bn_act: 1 changes" in backward
+    assert "fuse_bn_act: 1 change" in forward and "fuse_bn_act: 1 change" in backward
 
 
 def test_a_filter_that_a_user_sets_is_packed_again():
@@ -131,7 +131,7 @@ def test_a_filter_that_the_program_changes_is_not_a_constant():
         got = exe.run(target, feed={"x": value}, fetch_list=[out], scope=scope)[0].tobytes()
         return got, target.explain()
     got, explained = build()
-    assert "fuse_conv: 1 changes" in explained
+    assert "fuse_conv: 1 change" in explained
     fluid.set_flags({"FLAGS_disable_passes": "all"})
     try:
         assert build()[0] == got

@@ -179,7 +179,7 @@ def train(model, optimizer, fused=True, threads=1, replicas=1, reduce=False, fet
 
 
 def changes(explained):
-    return int(re.search(r"fuse_embeddings +applied, (\d+) changes", explained).group(1))
+    return int(re.search(r"fuse_embeddings +applied, (\d+) changes?", explained).group(1))
 
 
 def assert_same(one, other):

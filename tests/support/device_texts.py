@@ -111,7 +111,7 @@ class Run:
     def tensor(self, number=0):
         return self.scope.find_var(self.main.all_parameters()[number].name).get_tensor()
     def launched(self):
-        return tuple(map(int, re.search("in (\\\\d+) graphs, which were launched (\\\\d+) times",
+        return tuple(map(int, re.search("in (\\\\d+) graphs?, launched (\\\\d+) times?",
                                         self.compiled.explain()).groups()))
 
 # act(run) does the same with graphs and without; with at least `least` launches of graphs.
@@ -135,7 +135,7 @@ def equal_bits(act, least, **made):
 TRAINED = NETS + """
 def said(what="channels_last"):
     text = list(exe_of_last._bound.values())[-1].bound.engine.explain()
-    found = re.search(what + r" +applied, (\\d+) changes.*\\n +(\\d+) images, (\\d+) reorders", text)
+    found = re.search(what + r" +applied, (\\d+) changes?.*\\n +(\\d+) images?, (\\d+) reorders?", text)
     return tuple(map(int, found.groups())) if found else (0, 0, 0)
 
 def train(make, feeds, place, half=None, off=False, fetch=()):
@@ -193,7 +193,7 @@ def said(exe):
     return list(exe._bound.values())[-1].bound.engine.explain()
 
 def fused(text):
-    return int(re.search("fuse_bn_act +applied, (\\\\d+) changes", text)[1])
+    return int(re.search("fuse_bn_act +applied, (\\\\d+) changes?", text)[1])
 
 def without(name=""):
     "Chains of elementwise operators would fuse relus that are left, and gradients of sums may have no node."
@@ -244,7 +244,7 @@ def compare(feed, changes=2, by="X", **made):
     got, text = outcome(feed, "", **made)
     assert fused(text) == changes, text
     if changes:
-        assert f"{int(by == 'X')} gradients of relu by X, {int(by == 'Y')} by Y" in text, text
+        assert f"gradients of relu: {int(by == 'X')} from X, {int(by == 'Y')} from Y" in text, text
     apart, plain = outcome(feed, "fuse_bn_act", **made)
     assert "ops run on a device; on the CPU: none" in text, text
     nodes = [int(re.search("(\\\\d+) nodes on", t)[1]) for t in (text, plain)]

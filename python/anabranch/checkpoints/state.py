@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, fluid
+from .._terminal import counted
 from ..fluid.compiler import CompiledProgram
 from ..fluid.errors import InvalidType, InvalidValue, Unsupported
 from ..fluid.framework import Program
@@ -87,8 +88,8 @@ class Trained:
     def read(self, folder: str, states: list[Any]) -> None:
         """Restores the state that :meth:`write` has written."""
         if len(states) != len(self._given):
-            raise InvalidValue("%s holds a run of %d programs, this one has %d"
-                               % (folder, len(states), len(self._given)))
+            raise InvalidValue("%s holds a run of %s, this one has %d"
+                               % (folder, counted(len(states), "program"), len(self._given)))
         variables = self._variables()
         with fluid.scope_guard(self.scope):
             if variables:

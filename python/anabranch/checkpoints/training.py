@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from .. import _core, fluid
+from .._terminal import counted
 from ..fluid import arguments
 from ..fluid.errors import InvalidValue, NotAllowed, Unsupported
 from ..fluid.reading.generator_loader import GeneratorLoader
@@ -122,8 +123,9 @@ class Checkpoints:
                     self._begin_epoch()
                     yield self.epoch
                     if self._left_out:
-                        raise NotAllowed("Checkpoints: epoch %d resumes after %d steps, but its data ended %d steps "
-                                         "earlier" % (self.epoch, self._in_epoch, self._left_out))
+                        raise NotAllowed("Checkpoints: epoch %d resumes after %s, but its data ended %s earlier"
+                                         % (self.epoch, counted(self._in_epoch, "step"),
+                                            counted(self._left_out, "step")))
                     self._finished = self.epoch + 1 == count
                     if self._finished:
                         self.save()

@@ -1,4 +1,5 @@
 """The graph of a block of a program: operators, and the versions of variables between them."""
+from .._terminal import counted
 from .graph import Graph
 
 __all__ = ["program_graph"]
@@ -25,7 +26,7 @@ class _Drawing:
         legend = [(name, colour) for name, colour in ROLES]
         if variables:
             legend += [("parameter", PARAMETER), ("kept between runs", STATE), ("fed", FED)]
-        self.graph = Graph("block %d, %d operators" % (block.idx, len(block.ops)), legend)
+        self.graph = Graph("block %d, %s" % (block.idx, counted(len(block.ops), "operator")), legend)
         self.newest, self.versions = {}, {}
 
     def fill_of(self, var):

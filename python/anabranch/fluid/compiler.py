@@ -61,8 +61,9 @@ class CompiledProgram:
     _executor = _engine
 
     def __repr__(self) -> str:
-        return "CompiledProgram(%d ops%s%s)" % (
-            len(self._program.global_block().ops), ", data parallel" if self._is_data_parallel else "",
+        from .._terminal import counted
+        return "CompiledProgram(%s%s%s)" % (
+            counted(len(self._program.global_block().ops), "op"), ", data parallel" if self._is_data_parallel else "",
             ", loss %s" % self._loss_name if self._loss_name else "")
 
     @staticmethod
@@ -200,8 +201,8 @@ class CompiledProgram:
         endpoints = self._program._trainers_endpoints
         if endpoints and not build._finalized:
             if build.num_trainers > 1 and build.num_trainers != len(endpoints):
-                raise Violated("BuildStrategy.num_trainers is %d, but the program names %d trainers"
-                               % (build.num_trainers, len(endpoints)))
+                raise Violated("BuildStrategy.num_trainers must be the number of trainers of the program (%d), got %d"
+                               % (len(endpoints), build.num_trainers))
             build.trainers_endpoints = list(endpoints)
 
     def _shared_engine(self):

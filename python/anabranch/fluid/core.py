@@ -42,7 +42,8 @@ LoDTensor._dtype = lambda self: VarType(self._dtype_number())  # type: ignore[at
 LoDTensor._place = _place_of  # type: ignore[attr-defined]
 
 setattr(_core.Scope, "__repr__", lambda self: "Scope(%s)" % ", ".join(self.local_var_names()))  # noqa: B010
-setattr(_core.LoDTensorArray, "__repr__", lambda self: "LoDTensorArray(%d tensors)" % len(self))  # noqa: B010
+setattr(_core.LoDTensorArray, "__repr__",  # noqa: B010
+        lambda self: "LoDTensorArray(1 tensor)" if len(self) == 1 else "LoDTensorArray(%d tensors)" % len(self))
 
 _Scope = _core.Scope
 Tensor = LoDTensor

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _core, profiling
-from .._terminal import WIDTH, columns, counted, singular, wrapped
+from .._terminal import WIDTH, columns, counted, wrapped
 from ..predictor import Predictor
 from . import models, scripts
 from .command_line import Parser, ended
@@ -98,6 +98,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             text = predictor.explain() + fused
         text = text if args.all else shortened(text)
         width = columns(sys.stdout) if sys.stdout.isatty() else WIDTH
-        sys.stdout.write(wrapped(singular(text.rstrip("\n")), width) + "\n")
+        sys.stdout.write(wrapped(text.rstrip("\n"), width) + "\n")
         return 0
     return ended("explain", work)

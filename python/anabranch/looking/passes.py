@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_PASS = re.compile(r"( +)(\w+) +(?:applied, (?P<changes>(\d+) changes.*)|skipped: (?P<why>.*))$")
+_PASS = re.compile(r"( +)(\w+) +(?:applied, (?P<changes>(\d+) changes?.*)|skipped: (?P<why>.*))$")
 
 
 def shortened(text: str) -> str:
@@ -18,7 +18,7 @@ def shortened(text: str) -> str:
 
     >>> print(shortened('''2 nodes
     ...   fold     applied, 0 changes in 0.003 ms (constants)
-    ...   fuse_fc  applied, 1 changes in 0.026 ms (products)
+    ...   fuse_fc  applied, 1 change in 0.026 ms (products)
     ...   layout   skipped: the program runs on the CPU'''))
     2 nodes
       changed by:
@@ -49,7 +49,7 @@ def _of_passes(passes: list[tuple[re.Match[str], list[str]]]) -> Iterator[str]:
     if shown:
         yield indent + "changed by:"
     for found, notes in shown:
-        said = re.sub(r"^1 changes", "1 change", found.group("changes") or "skipped: " + found.group("why"))
+        said = found.group("changes") or "skipped: " + found.group("why")
         yield "%s  %s  %s" % (indent, found.group(2).ljust(width), said)
         yield from ("  " + note for note in notes)
     unchanged = [found.group(2) for found, notes in passes if found.group(4) == "0" and not notes]

@@ -9,7 +9,7 @@ import os
 from html import escape
 from string import Template
 
-from .._terminal import bytes_text, time_text
+from .._terminal import bytes_text, counted, time_text
 from ..drawing.svg import to_svg
 from ..drawing.timeline import RUN, timeline_svg
 from .files import write_whole
@@ -109,8 +109,8 @@ def page_of(report, title="profile", graph=None, memory=None, runs=2):
         page = Template(file.read())
     overhead = max(report.run_ns - report.computing_ns, 0)
     each = report.run_ns / max(report.runs, 1)
-    facts = "%d runs. The engine took %s per run, and in %.1f %% of that time no operator ran.%s Measured %s." % (
-        report.runs, time_text(each), 100.0 * overhead / max(report.run_ns, 1),
+    facts = "%s. The engine took %s per run, and in %.1f %% of that time no operator ran.%s Measured %s." % (
+        counted(report.runs, "run"), time_text(each), 100.0 * overhead / max(report.run_ns, 1),
         _in_python(report, each), datetime.datetime.now().strftime("%Y-%m-%d %H:%M"))
     return page.substitute(
         title=escape(title), facts=facts,

@@ -1,5 +1,6 @@
 """Rows, totals and the critical path of a profile."""
 from .. import _core
+from .._terminal import counted
 from ..drawing.timeline import draw_timeline
 from .files import write_whole
 from .tables import node_title, text_of
@@ -70,7 +71,7 @@ class Row:
         return self.ceiling_ns / core_ns if core_ns else 0.0
 
     def __repr__(self):
-        return "<Row %s: %d calls, %.3f ms>" % (self.name, self.calls, self.total_ns / 1e6)
+        return "<Row %s: %s, %.3f ms>" % (self.name, counted(self.calls, "call"), self.total_ns / 1e6)
 
 
 class Report:

@@ -162,9 +162,10 @@ def _critical(report, width):
                 for node in plan["nodes"] if not node["inner"])
     work = sum(m["total_ns"] / m["calls"] for m in measured if m["calls"])
     lines = [_banner("Critical Path"),
-             wrapped("A run takes %s, its %d operators together %s, their longest chain %s: on average, at most %.3g "
+             wrapped("A run takes %s, its %s together %s, their longest chain %s: on average, at most %.3g "
                      "operators can run at once." % (
-                         time_text(mean_run), sum(not node["inner"] for node in plan["nodes"]), time_text(work),
+                         time_text(mean_run), counted(sum(not node["inner"] for node in plan["nodes"]), "operator"),
+                         time_text(work),
                          time_text(chain), work / chain if chain else 1.0), width).replace("\n  ", "\n"),
              ""]
     longest = sorted(range(len(path)), key=lambda i: -path[i][1])[:PATH_LINES]

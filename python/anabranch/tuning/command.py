@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .._terminal import singular
+from .._terminal import counted
 from .._trials_row import Trials
 from ..looking import scripts
 from ..looking.command_line import Parser, ended
@@ -63,7 +63,8 @@ def _tried(step: scripts.Step, feeds: list[dict[str, Any]], rounds: int, seconds
                 progress.start("%s, round %d of %d" % (trial.setting.text(), number + 1, rounds))
                 trial.measure(seconds)
     rows = sum(batches.rows_of(feed, names) for feed in feeds) // len(feeds)
-    title = singular("%d batches of %d rows, %d cores, best of %d rounds" % (len(feeds), rows, cores(), rounds))
+    title = "%s of %s, %s, best of %s" % (counted(len(feeds), "batch", "batches"), counted(rows, "row"),
+                                          counted(cores(), "core"), counted(rounds, "round"))
     return "%s\n\n%s" % (title, table(trials, failed, rows))
 
 

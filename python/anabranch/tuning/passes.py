@@ -1,7 +1,7 @@
 """Passes over a Dataset under other settings."""
 from __future__ import annotations
 
-from .._terminal import singular
+from .._terminal import counted
 from .._trials_row import Trials
 from ..looking import scripts
 from .table import WORTH, aligned
@@ -25,8 +25,9 @@ def tune_pass(step: scripts.Step, batches: int, rounds: int) -> str:
     with Trials(len(tried) * (rounds + 1)) as progress:
         for number in range(rounds + 1):
             for pair in tried:
-                progress.start(singular("%d trainers, %d readers, %s" % (
-                    *pair, "round %d of %d" % (number, rounds) if number else "first pass")))
+                progress.start("%s, %s, %s" % (
+                    counted(pair[0], "trainer"), counted(pair[1], "reader"),
+                    "round %d of %d" % (number, rounds) if number else "first pass"))
                 step.dataset.set_thread(pair[1])
                 done = scripts.short_pass(step, batches, thread=pair[0])
                 if number:                  # the first round reads files for the first time and makes plans
@@ -40,7 +41,8 @@ def tune_pass(step: scripts.Step, batches: int, rounds: int) -> str:
                       format(int(best_round[pair][0]), ","), "%.0f %%" % (100 * best_round[pair][1]),
                       "%.2fx" % (best_round[pair][0] / best_round[own][0])))
     best = max(tried, key=lambda pair: best_round[pair][0])
-    text = singular("%d batches of a pass, %d cores, best of %d rounds" % (batches, cores(), rounds))
+    text = "%s of a pass, %s, best of %s" % (
+        counted(batches, "batch", "batches"), counted(cores(), "core"), counted(rounds, "round"))
     text += "\n\n%s\n" % aligned(lines)
     if best_round[best][0] < WORTH * best_round[own][0]:
         return text + "\nThe script's own setting is as fast as any.\n"

@@ -25,7 +25,7 @@ import numpy as np
 
 from .. import launch
 from .._processes import free_ports
-from .._terminal import singular
+from .._terminal import counted
 from .._trials_row import Trials
 from ..fluid.errors import InvalidValue, NotAllowed, NotFound, Unavailable
 from ..looking.command_line import Parser, ended, no_script
@@ -125,7 +125,7 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
                          "compares settings of such scripts" % how.script)
     made = min(one["steps"] for one in measured)
     if not all(one["rows"] for one in measured):
-        raise Unavailable("a worker ran %d steps, which is too few to time" % made)
+        raise Unavailable("a worker ran %s, which is too few to time" % counted(made, "step"))
     what, value = _learned(how, measured, logs)
     return Outcome(sum(one["rows"] / max(one["seconds"], 1e-9) for one in measured), what, value, made)
 
@@ -142,8 +142,9 @@ def table(how: Sampling, found: dict[str, list[Outcome]], failed: dict[str, str]
             value = found[name][0].value
             rows.append((name, format(int(one.rows_per_s), ","), "%.2f" % (one.rows_per_s / top),
                          "-" if value is None else "%.4f" % value))
-        lines += [singular("%d steps of each worker, %d servers, %d workers, best of %d rounds" % (
-            min(one.steps for one in best.values()), how.servers, how.workers, rounds)), "", aligned(rows)]
+        lines += ["%s of each worker, %s, %s, best of %s" % (
+            counted(min(one.steps for one in best.values()), "step"), counted(how.servers, "server"),
+            counted(how.workers, "worker"), counted(rounds, "round")), "", aligned(rows)]
     lines += ["%s failed: %s" % (", ".join(names), text) for names, text in _by_reason(failed)]
     return "\n".join(lines) + "\n"
 

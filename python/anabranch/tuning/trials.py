@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import fluid
+from .._terminal import counted
 from ..fluid.fetching import fetch_names
 from ..looking import scripts
 from . import batches
@@ -51,7 +52,8 @@ class Setting(NamedTuple):
         elif not self.replicas:
             lines.append("executor.run(program, ...)   # without CompiledProgram")
         if self.factor != 1:
-            lines.append("# batches of %d rows, which may need a different learning rate" % int(rows * self.factor))
+            lines.append("# batches of %s, which may need a different learning rate"
+                         % counted(int(rows * self.factor), "row"))
         return lines
 
 

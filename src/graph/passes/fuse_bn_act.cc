@@ -212,11 +212,11 @@ class BnAct {
   void note() const {
     if (from_x_ + from_y_ > 0) {
       context_.notes->push_back(
-          fmt::format("{} gradients of relu by X, {} by Y, which is read again", from_x_, from_y_));
+          fmt::format("gradients of relu: {} from X, {} from Y, which is read again", from_x_, from_y_));
     }
     if (sums_ + sum_grads_ > 0) {
-      context_.notes->push_back(
-          fmt::format("{} with a sum before relu; {} gradients of such, {} of two readers", sums_, sum_grads_, two_));
+      context_.notes->push_back(fmt::format(
+          "with a sum before relu: {} forward, {} backward, {} of these with two readers", sums_, sum_grads_, two_));
     }
   }
 

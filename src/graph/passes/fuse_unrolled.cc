@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/chain_backward.h"
@@ -192,8 +193,8 @@ bool fuse_one(Graph& graph, int replica, std::map<std::string, std::string>* tol
   const Uses uses(graph);
   for (const UnrolledChain& chain : find_unrolled(graph, uses, replica)) {
     const GraphNode& first = graph.nodes[static_cast<size_t>(chain.steps[0].nodes[0])];
-    std::string& what =
-        (*told)[fmt::format("{} steps from {}", chain.steps.size(), first.op->describe(first.index, 0))];
+    std::string& what = (*told)[fmt::format("{} from {}", counted(static_cast<int64_t>(chain.steps.size()), "step"),
+                                            first.op->describe(first.index, 0))];
     const std::string why = ChainFuser(graph, chain, replica).run();
     what = why.empty() ? chain.cell.what : "left as they are: " + why;
     if (why.empty()) return true;  // the graph has changed

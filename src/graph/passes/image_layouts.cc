@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.h"
+
 namespace anabranch {
 namespace {
 
@@ -35,7 +37,8 @@ int ImageLayouts::run() {
 }
 
 std::string ImageLayouts::summary() const {
-  return fmt::format("{} images, {} reorders", std::count(chosen_.begin(), chosen_.end(), 1), reorders_);
+  return fmt::format("{}, {}", counted(std::count(chosen_.begin(), chosen_.end(), 1), "image"),
+                     counted(reorders_, "reorder"));
 }
 
 void ImageLayouts::find_images() {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/counted.h"
 #include "graph/edit.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
@@ -174,7 +175,7 @@ class Lowering {
     for (const auto& [dtype, types] : types_) {
       context_.notes->push_back(fmt::format("in {}: {}", dtype, fmt::join(types, ", ")));
     }
-    if (lowered_) context_.notes->push_back(fmt::format("{} casts for {} ops", casts_, lowered_));
+    if (lowered_) context_.notes->push_back(fmt::format("{} for {}", counted(casts_, "cast"), counted(lowered_, "op")));
   }
 
   Graph& graph_;

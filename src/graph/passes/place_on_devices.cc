@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/counted.h"
 #include "graph/edit.h"
 #include "graph/on_device.h"
 #include "graph/passes/for_devices.h"
@@ -165,9 +166,9 @@ class Placer {
     GraphNode node = NodeBuilder(graph_, kCopy, next_to).in("X", from).out("Out", to).done();
     node.from = source.place;
     node.place = target.place;
-    const char* way = target.place.on_host()   ? "down copies"
-                      : source.place.on_host() ? "up copies"
-                                               : "copies between devices";
+    const char* way = target.place.on_host()   ? "to the host"
+                      : source.place.on_host() ? "to the device"
+                                               : "between devices";
     ++copies_[{way, next_to.op->type}];
     out_.push_back(std::move(node));
   }
@@ -265,7 +266,7 @@ class Placer {
                                           on_cpu_.empty() ? "none" : fmt::format("{}", fmt::join(on_cpu_, ", "))));
     note_meetings();
     for (const auto& [what, count] : copies_) {
-      context_.notes->push_back(fmt::format("{} {} for {}", count, what.first, what.second));
+      context_.notes->push_back(fmt::format("{} {} for {}", counted(count, "copy", "copies"), what.first, what.second));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/counted.h"
 #include "graph/edit.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
@@ -34,7 +35,8 @@ class Taker {
     }
     edit_.commit();
     if (context_.notes && taken) {
-      context_.notes->push_back(fmt::format("updates do {} casts and {} divisions", casts_, divisions_));
+      context_.notes->push_back(
+          fmt::format("updates do {} and {}", counted(casts_, "cast"), counted(divisions_, "division")));
     }
     return taken;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/counted.h"
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
 
@@ -39,8 +40,9 @@ class Splitter {
     }
     graph_.nodes = std::move(out_);
     if (rounds_ > 0 && context.notes) {
-      context.notes->push_back(fmt::format("{} rounds of sums over {} replicas, {} bytes of each in a step", rounds_,
-                                           graph_.replicas, bytes_));
+      context.notes->push_back(fmt::format("{} over {}, {} of each in a step",
+                                           counted(rounds_, "round of sums", "rounds of sums"),
+                                           counted(graph_.replicas, "replica"), counted(bytes_, "byte")));
     }
     return rounds_;
   }

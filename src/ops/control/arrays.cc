@@ -3,6 +3,7 @@
 // before the write does not reach the result.
 #include <algorithm>
 
+#include "base/counted.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/add_tensor.h"
 #include "ops/kernels/copy.h"
@@ -161,7 +162,8 @@ AB_OP(read_from_array)
           return copy_tensor(c, array[static_cast<size_t>(at)], to);
         }
         AB_CHECK(like && c.value(like).initialized(), InvalidArgument,
-                 "element {} of the array has never been written; it has {} elements", at, array.size());
+                 "element {} of the array has never been written; it has {}", at,
+                 counted(static_cast<int64_t>(array.size()), "element"));
         to.resize(c[like].shape(), c[like].dtype());
         to.set_lod(c[like].lod_ref());
         zero_bytes(c, &to);

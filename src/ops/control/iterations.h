@@ -1,5 +1,6 @@
 // Iterations of a loop: their limits, interruption, and the notes on their errors.
 #pragma once
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/flags.h"
 #include "base/interrupt.h"
@@ -15,10 +16,10 @@ inline void check_iteration(int64_t iteration, int64_t most) {
   check_interrupt();
   const int64_t flag = Flags::max_loop_iterations();
   AB_CHECK(flag <= 0 || iteration < flag, ResourceExhausted,
-           "the loop has not ended after {} iterations: FLAGS_max_loop_iterations", flag);
+           "the loop has not ended after {}: FLAGS_max_loop_iterations", counted(flag, "iteration"));
   AB_CHECK(most <= 0 || iteration < most, ResourceExhausted,
-           "the loop of an untrusted model has not ended after {} iterations: FLAGS_max_loop_iterations_untrusted",
-           most);
+           "the loop of an untrusted model has not ended after {}: FLAGS_max_loop_iterations_untrusted",
+           counted(most, "iteration"));
 }
 
 inline void note_iteration(Error& e, int64_t iteration) {

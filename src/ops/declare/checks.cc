@@ -1,11 +1,13 @@
 #include "ops/declare/checks.h"
 
+#include "base/counted.h"
+
 namespace anabranch {
 
 void check_rank(const InferContext& c, std::string_view slot, int low, int high) {
   const Shape& s = c.in(slot).shape;
-  AB_CHECK(s.rank() >= low && s.rank() <= high, InvalidArgument, "{} must have {}{}{} axes, got {}", slot, low,
-           high > low ? " to " : "", high > low ? std::to_string(high) : "", s.str());
+  AB_CHECK(s.rank() >= low && s.rank() <= high, InvalidArgument, "{} must have {}{}, got {}", slot,
+           high > low ? fmt::format("{} to ", low) : "", counted(high, "axis", "axes"), s.str());
 }
 
 void check_same_shape(const InferContext& c, std::string_view a, std::string_view b) {
@@ -30,8 +32,8 @@ void check_shape(const InferContext& c, std::string_view slot, const Shape& need
 
 void check_numel(const InferContext& c, std::string_view slot, int64_t needed) {
   const int64_t have = c.in(slot).shape.numel();
-  AB_CHECK(have < 0 || needed < 0 || have == needed, ShapeMismatch, "{} must have {} elements, got {}", slot, needed,
-           c.in(slot).shape.str());
+  AB_CHECK(have < 0 || needed < 0 || have == needed, ShapeMismatch, "{} must have {}, got {}", slot,
+           counted(needed, "element"), c.in(slot).shape.str());
 }
 
 void check_ids_dtype(const InferContext& c, std::string_view slot) {

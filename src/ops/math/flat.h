@@ -1,5 +1,6 @@
 // The operands of mul, flattened to matrices.
 #pragma once
+#include "base/counted.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/gemm.h"
 
@@ -23,7 +24,8 @@ struct Flat {
              y.rank() - 1, y.str(), y_cols);
     const int64_t width = x.numel(x_cols, x.rank()), height = y.numel(0, y_cols);
     AB_CHECK(width == height || width == kUnknown || height == kUnknown, ShapeMismatch,
-             "inner dimensions differ: X is {} with {} columns, Y is {} with {} rows", x.str(), width, y.str(), height);
+             "inner dimensions differ: X is {} with {}, Y is {} with {}", x.str(), counted(width, "column"), y.str(),
+             counted(height, "row"));
   }
   Shape out(const Shape& x, const Shape& y) const {
     Shape s = x.slice(0, x_cols);

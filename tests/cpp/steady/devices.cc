@@ -63,7 +63,7 @@ Tensor filled(const Shape& shape, float value) {
 
 // How often graphs were launched, as explain() says it.
 int launches(const CompiledProgram& program) {
-  const std::string text = program.explain(), before = "which were launched ";
+  const std::string text = program.explain(), before = ", launched ";
   const size_t at = text.find(before);
   return at == std::string::npos ? 0 : std::stoi(text.substr(at + before.size()));
 }

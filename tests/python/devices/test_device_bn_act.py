@@ -108,7 +108,7 @@ def trained(passes):
     fluid.set_flags = set_flags
     return got, list(exe_of_last._bound.values())[-1].bound.engine.explain()
 (losses, _, kept), text = trained("")
-assert "fuse_bn_act      applied, 12 changes" in text and "4 gradients of relu by X, 0 by Y" in text, text
+assert "fuse_bn_act      applied, 12 changes" in text and "gradients of relu: 4 from X, 0 from Y" in text, text
 assert said()[1] >= 8, text
 (apart, _, kept_apart), text = trained("fuse_bn_act")
 assert "fuse_bn_act      skipped" in text, text

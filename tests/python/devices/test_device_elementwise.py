@@ -11,7 +11,7 @@ def said(exe):
     return list(exe._bound.values())[-1].bound.engine.explain()
 
 def fused(text):
-    found = re.search("fuse_elementwise +applied, (\\\\d+) changes", text)
+    found = re.search("fuse_elementwise +applied, (\\\\d+) changes?", text)
     assert found, text
     return int(found[1])
 

@@ -12,7 +12,7 @@ def said(exe):
     return list(exe._bound.values())[-1].bound.engine.explain()
 
 def fused(text):
-    return int(re.search("fuse_fc +applied, (\\\\d+) changes", text)[1])
+    return int(re.search("fuse_fc +applied, (\\\\d+) changes?", text)[1])
 
 def nodes(text):
     return int(re.search("(\\\\d+) nodes on", text)[1])

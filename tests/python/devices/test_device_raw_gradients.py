@@ -53,7 +53,7 @@ def learn(apply, places=None, fetch=(), sizes=(3, 5), disable="", steps=4, given
 
 def done(text):
     "Gradients that are taken as they come, casts and divisions that are left out."
-    said = re.search(r"raw_gradients +applied, (\d+) changes.*(?:\n +updates do (\d+) casts and (\d+) div)?", text)
+    said = re.search(r"raw_gradients +applied, (\d+) changes?.*(?:\n +updates do (\d+) casts? and (\d+) div)?", text)
     return tuple(int(n or 0) for n in said.groups())
 
 def check(apply, counts, **k):

@@ -32,7 +32,7 @@ def learn(optimizer, places, fused, wide=False, mode=None):
                     fetch_list=[loss])
         kept = {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable}
     text = program.explain()
-    made = re.search(r"fuse_optimizers +applied, (\\d+) changes", text)
+    made = re.search(r"fuse_optimizers +applied, (\\d+) changes?", text)
     return kept, int(made[1]) if made else 0, re.search("on the CPU: (.*)", text)[1]
 
 RULES = {

@@ -45,9 +45,10 @@ def train(places, reduce="AllReduce", sparse=False, **options):
 
 def all_there(explained):
     assert "ops run on a device; on the CPU: none" in explained, explained
-    copied = set(re.findall("((?:up|down) copies for [a-z0-9_]+)", explained))
-    feeds = {"up copies for " + op for op in ("fused_fc", "fused_elementwise", "elementwise_sub", "lookup_table_v2")}
-    assert copied <= feeds | {"down copies for mean"}, copied
+    copied = set(re.findall("cop(?:y|ies) (to the (?:device|host) for [a-z0-9_]+)", explained))
+    feeds = {"to the device for " + op
+             for op in ("fused_fc", "fused_elementwise", "elementwise_sub", "lookup_table_v2")}
+    assert copied <= feeds | {"to the host for mean"}, copied
 
 def same(got, expected):
     assert got[1].keys() == expected[1].keys() and len(got[1]) >= 4

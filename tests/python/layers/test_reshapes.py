@@ -45,7 +45,7 @@ def learn(body, place, in_place, threads=1, batches=(3, 3, 5, 2, 5)):
             feed = {"x": np.random.RandomState(step).normal(0, 1, (rows, 8, 24)).astype("float32")}
             got.append(exe.run(compiled, feed=feed, fetch_list=[loss])[0].tobytes())
         got += [np.array(scope.find_var(p.name).get_tensor()).tobytes() for p in main.all_parameters()]
-    found = re.search("(\\\\d+) results of reshapes lie where their operands do", compiled.explain())
+    found = re.search("results of reshapes in the memory of their operands, not copied: (\\\\d+)", compiled.explain())
     return got, int(found[1]) if found else 0
 """
 

@@ -15,6 +15,7 @@ OBJECTS = {
     "Executor": lambda: (fluid.Executor(fluid.CPUPlace()), "Executor(place=CPUPlace)"),
     "CompiledProgram": lambda: (fluid.CompiledProgram(fluid.Program()).with_data_parallel(loss_name="loss"),
                                 "CompiledProgram(0 ops, data parallel, loss loss)"),
+    "Program": lambda: (fluid.Program(), "<Program: 1 block, 0 ops in the global one>"),
     "ParamAttr": lambda: (fluid.ParamAttr(name="w", learning_rate=0.5, initializer=fluid.initializer.Constant(2.0)),
                           "ParamAttr(name='w', initializer=ConstantInitializer(value=2.0), learning_rate=0.5)"),
     "WeightNormParamAttr": lambda: (fluid.WeightNormParamAttr(dim=0), "WeightNormParamAttr(dim=0)"),

@@ -100,7 +100,8 @@ def _expanded(var, items):
         fill = len(var.shape) - (len(items) - 1)
         items = items[:dots[0]] + (slice(None),) * fill + items[dots[0] + 1:]
     if len(items) > len(var.shape):
-        raise InvalidArgument("%s[...]: %d indices for %d axes" % (var.name, len(items), len(var.shape)))
+        raise InvalidArgument("%s[...]: there must be at most one index for each axis (%d), got %d"
+                              % (var.name, len(var.shape), len(items)))
     return items
 
 

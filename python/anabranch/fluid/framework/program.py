@@ -302,7 +302,9 @@ class Program:
         return self.to_string(True)
 
     def __repr__(self) -> str:
-        return "<Program: %d blocks, %d ops in the global one>" % (self.num_blocks, len(self.global_block().ops))
+        from ..._terminal import counted
+        return "<Program: %s, %s in the global one>" % (
+            counted(self.num_blocks, "block"), counted(len(self.global_block().ops), "op"))
 
     # ---- attributes of the ops that follow
 

@@ -92,7 +92,8 @@ def _check_reshape(x, shape):
             computed = i
         elif extent == 0:
             if i >= len(x.shape):
-                raise Violated("reshape: shape[%d] is 0, but x has %d axes" % (i, len(x.shape)))
+                raise Violated("reshape: shape[%d] must not be 0, because x has no axis %d (shape %s)"
+                               % (i, i, tuple(x.shape)))
         elif extent < 0:
             raise Violated("reshape: extents must not be negative, except for one -1, got shape[%d] = %s" % (i, extent))
 

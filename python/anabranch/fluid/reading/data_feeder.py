@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import _core
 from ..._near import near
+from ..._terminal import counted
 from .. import arguments
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, Violated
@@ -103,7 +104,8 @@ class _Column:
         tensor.set(array, _core.CPUPlace())
         if self.lod_level:
             if sum(self.lengths[-1]) != array.shape[0]:  # the numbers of one row were taken for rows
-                raise InvalidValue(self._needs("%d numbers that make %d rows" % (len(self.rows), array.shape[0])))
+                raise InvalidValue(self._needs("%s that make %s" % (
+                    counted(len(self.rows), "number"), counted(array.shape[0], "row"))))
             tensor.set_recursive_sequence_lengths(self.lengths)
         return tensor
 
@@ -188,8 +190,8 @@ class DataFeeder(Described):
         columns = [_Column(v) for v in self._variables]
         for sample in iterable:
             if len(sample) != len(columns):
-                raise Violated("DataFeeder: a sample has %d fields, but there are %d variables (%s)"
-                               % (len(sample), len(columns), ", ".join(self.feed_names)))
+                raise Violated("DataFeeder: a sample must have one field for each variable (%s), got %d"
+                               % (", ".join(self.feed_names), len(sample)))
             for column, field in zip(columns, sample):
                 column.add(field)
         return {column.name: column.tensor() for column in columns}
@@ -246,8 +248,8 @@ class DataFeeder(Described):
                     yield list(self.feed_parallel(group, count))
                     group = []
             if group and not drop_last:
-                raise InvalidValue("DataFeeder.decorate_reader: %d batches are left over for %d replicas: pass "
-                                   "drop_last=True" % (len(group), count))
+                raise InvalidValue("DataFeeder.decorate_reader: the last batches must fill all replicas (%d), got %d: "
+                                   "pass drop_last=True" % (count, len(group)))
 
         return grouped if multi_devices else single
 

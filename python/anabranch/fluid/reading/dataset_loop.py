@@ -153,8 +153,8 @@ class Pass:
         if isinstance(fetch_info, str):
             fetch_info = [fetch_info]
         self.info = self.shown if fetch_info is None else list(fetch_info)
-        require(len(self.info) == len(self.shown), "%s: fetch_info has %d texts for %d variables of fetch_list"
-                % (self.what, len(self.info), len(self.shown)))
+        require(len(self.info) == len(self.shown), "%s: fetch_info must have one text for each of "
+                "fetch_list (%d), got %d" % (self.what, len(self.shown), len(self.info)))
 
     # ---- fetches: printed variables, those of the handler, and those of the progress line
 

@@ -82,6 +82,6 @@ def one_feed(feed: Any) -> Any:
         if len(feed) == 1 and isinstance(feed[0], dict):
             return feed[0]
         if len(feed) != 1:
-            raise Violated("a list of %d feeds is for programs compiled with data parallel: "
+            raise Violated("a list of feeds is for programs compiled with data parallel, got %d: "
                            "CompiledProgram(...).with_data_parallel(...)" % len(feed))
     raise InvalidType("feed must be a dict from name to value, got %s" % type(feed).__name__)

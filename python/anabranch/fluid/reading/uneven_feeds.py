@@ -5,9 +5,9 @@ import re
 
 from ..errors import EnforceNotMet
 
-_UNEVEN = re.compile(r"feed (\S+) has \d+ samples and gives work to (\d+) of (\d+) replicas, "
+_UNEVEN = re.compile(r"feed (\S+) has \d+ samples? and gives work to (\d+) of (\d+) replicas?, "
                      r"but feed (\S+) gives work to (\d+)")
-_TOO_FEW = re.compile(r"feed (\S+) has \d+ samples, too few for (\d+) devices")
+_TOO_FEW = re.compile(r"feed (\S+) has \d+ samples?, too few for (\d+) devices?")
 
 
 def refuse(error: EnforceNotMet) -> None:

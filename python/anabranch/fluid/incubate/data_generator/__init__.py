@@ -125,7 +125,8 @@ class MultiSlotDataGenerator(DataGenerator):
         _check_sample(line)
         known = self._proto_info
         if known is not None and len(line) != len(known):
-            raise InvalidValue("a sample has %d slots, but the first one had %d" % (len(line), len(known)))
+            raise InvalidValue("a sample must have as many slots as the first one (%d), got %d"
+                               % (len(known), len(line)))
         info = list(known) if known is not None else [None] * len(line)
         fields = []
         for place, (name, values) in enumerate(line):
