@@ -1,9 +1,9 @@
-#include "base/counted.h"
 #include "engine/prepared_run.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/flags.h"
 #include "engine/compiled_program_impl.h"
 
