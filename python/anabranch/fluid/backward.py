@@ -104,7 +104,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     if any(extent != 1 for extent in loss.shape):
         raise Violated("append_backward: loss must have one element, got shape %s: take its mean" % list(loss.shape))
     if callbacks is not None and (not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks))):
-        raise Violated("append_backward: callbacks must be a list of functions")
+        raise also(Violated, TypeError)("append_backward: callbacks must be a list of functions, got %r" % (callbacks,))
     program = loss.block.program
     block = program.global_block()
     parameters = []
