@@ -21,7 +21,8 @@ COMMITS, DAYS = 200, 60
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "RELEASING.md", "ARCHITECTURE.md", "CHANGELOG.md",
          "benchmarks/RESULTS.md"]
 #: Written from the code by a command that a test runs again, or about 1.8.5.
-GENERATED = ("docs/differences.md", "docs/absent.md", "docs/reference")
+GENERATED = ("docs/differences.md", "docs/absent.md", "docs/reference", "docs/classes", "docs/coverage.md",
+             "docs/operators", "docs/understand/measured.md")
 BEGIN = re.compile(r"^<!-- (?:measured (\w+)|figures) -->$", re.M)
 END = re.compile(r"^<!-- /(?:measured|figures) -->$", re.M)
 UNITS = "%|[kMG]i?B|bytes|[mun]s|seconds?|minutes?|hours?|s|times|[kM]"
@@ -77,7 +78,7 @@ def numbers(text: str) -> Iterator[str]:
 
 
 def stated() -> List[Tuple[str, str, str]]:
-    """(page, number, why it is no measured figure)."""
+    """(page, number, why it was not measured)."""
     with open(STATED, encoding="utf-8") as file:
         return [tuple(line.rstrip("\n").split("\t")) for line in file if not line.startswith("#")]  # type: ignore
 
@@ -90,7 +91,7 @@ def unsourced() -> List[str]:
 
 
 def lacking(name: str, block: str, record: Dict) -> List[str]:
-    """What a block does not say of its record."""
+    """The parts of its record that a block does not name."""
     said = re.sub(r"\s+", " ", block)
     return [key for key in ("command", "commit", "date") if key not in record.get("elsewhere", ()) and
             record[key] not in said]

@@ -1,7 +1,7 @@
 """The one place where the package talks to other processes: servers, and other workers.
 
 Modules that need another process call a function of this module as ``_cluster.name(...)``, so each function can be
-replaced in one place. What programs and variables are, the callers know.
+replaced in one place. The callers know programs and variables.
 """
 from __future__ import annotations
 

@@ -54,21 +54,26 @@ void set_tensor(TensorRef& self, nb::handle array, nb::handle place, bool) {
   self.touch();
 }
 
-// Rows as Python indexes them, without LoD; an int keeps its axis.
+// Rows as Python indexes them, without LoD; an int keeps its axis. Iteration ends at the IndexError.
 TensorRef get_item(TensorRef& self, nb::handle key) {
-  auto keep_axis = [](nb::handle k) -> nb::object {
+  const Shape& shape = self.get().shape();
+  auto keep_axis = [&shape](nb::handle k, int axis) -> nb::object {
     if (!PyIndex_Check(k.ptr())) return nb::borrow(k);
     const auto i = nb::cast<int64_t>(nb::int_(k));
+    if (axis < shape.rank() && (i < -shape[axis] || i >= shape[axis])) {
+      throw nb::index_error(
+          fmt::format("index {} is out of range for axis {} of a LoDTensor of shape {}", i, axis, shape.str()).c_str());
+    }
     nb::object end = i == -1 ? nb::object(nb::none()) : nb::object(nb::int_(i + 1));
     return nb::steal(PySlice_New(nb::int_(i).ptr(), end.ptr(), nullptr));
   };
   nb::object index;
   if (nb::isinstance<nb::tuple>(key)) {
     nb::list keys;
-    for (nb::handle k : nb::cast<nb::tuple>(key)) keys.append(keep_axis(k));
+    for (nb::handle k : nb::cast<nb::tuple>(key)) keys.append(keep_axis(k, static_cast<int>(nb::len(keys))));
     index = nb::tuple(keys);
   } else {
-    index = keep_axis(key);
+    index = keep_axis(key, 0);
   }
   TensorRef out;
   out.own.copy_from(borrow_array(array_copy(self.get()).attr("__getitem__")(index)));

@@ -153,7 +153,7 @@ std::string Layout::explain() const {
       fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
   const auto laid =
       std::count_if(shareable_.begin(), shareable_.end(), [](const Temporary& t) { return t.within >= 0; });
-  if (laid > 0) text += fmt::format("  {} results of reshapes lie where their operands do: nothing is copied\n", laid);
+  if (laid > 0) text += fmt::format("  results of reshapes in the memory of their operands, not copied: {}\n", laid);
   return text;
 }
 

@@ -18,7 +18,7 @@ class Exchanger {
   virtual ~Exchanger() = default;
   Exchanger(const Exchanger&) = delete;
 
-  // A gradient of the step. What this leaves in `own`, the messages of one op, that op sends when it has pushed all.
+  // A gradient of the step. The op sends the messages that are left in `own` when it has pushed all gradients.
   virtual void push(const Remote& to, const Gradient& gradient, Client::Batch* own) = 0;
   // One thread has pushed all gradients of its step. `done` is called when the next step can begin.
   virtual void end_step(Client::Done done) = 0;

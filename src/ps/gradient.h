@@ -1,4 +1,4 @@
-// What a worker sends of a variable: a whole gradient, or some of its rows. A view of the sender's memory.
+// The part of a gradient that a worker sends: all of it, or some of its rows. A view of the sender's memory.
 #pragma once
 #include <cstdint>
 #include <span>

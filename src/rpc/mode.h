@@ -13,7 +13,7 @@ enum class Mode : uint32_t {
   kGeo = 3,        // workers train on their own, and exchange differences
 };
 
-// Of a number from a program or another process; none: it is no mode.
+// Of a number from a program or another process; none: it is not a mode.
 inline std::optional<Mode> mode_of(int64_t number) {
   if (number < 0 || number > static_cast<int64_t>(Mode::kGeo)) return std::nullopt;
   return static_cast<Mode>(number);

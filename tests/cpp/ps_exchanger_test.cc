@@ -1,4 +1,4 @@
-// What a step of a worker does in each mode of its servers, as the ops see it.
+// A step of a worker in each mode of its servers, as the ops see it.
 #include "ps/exchanger.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(PsExchanger, AnAsyncOpSendsItsOwnMessages) {
   }
 }
 
-TEST(PsExchanger, AnAttachedOneTakesThePlaceOfAnyMode) {
+TEST(PsExchanger, AnAttachedOneReplacesAnyMode) {
   for (const Mode mode : {Mode::kSync, Mode::kAsync}) {
     Worker w(mode);
     Exchanger& before = w.exchanger();

@@ -85,7 +85,7 @@ def test_every_row_has_a_known_kind():
 
 
 class Evidence:
-    """What a row may be shown by."""
+    """The kinds of evidence for a row."""
 
     def __init__(self):
         cases = texts("cases_*.py")

@@ -156,7 +156,7 @@ TABLE = [
     ("1 closed", closed, RuntimeError, "closed"),
     ("2 program", lambda: fluid.Executor().run("text"), TypeError, "Program.*str"),
     ("3 feed", lambda: run(feed="x"), TypeError, "dict.*str"),
-    ("4 feeds", lambda: run(feed=[{}, {}]), AssertionError, "2 feeds.*compiled with data parallel"),
+    ("4 feeds", lambda: run(feed=[{}, {}]), AssertionError, "a list of feeds.*compiled with data parallel, got 2"),
     ("5 list", lambda: run(feed={"x": [[1.0] * 4]}), RuntimeError, "x.*LoDTensor"),
     ("6 shape", lambda: run(feed={"x": ones(2, 3)}), ValueError, r"'x'.*\[-1, 4\].*\[2, 3\]"),
     ("6 dtype", lambda: run(feed={"x": ones(2, 4, dtype="int64")}), ValueError, "'x'.*float32.*int64"),

@@ -104,6 +104,24 @@ def test_a_step_without_ids_changes_nothing(name):
         numpy.testing.assert_allclose(state(powers[0]), [0.9 ** 3], rtol=1e-6)
 
 
+@pytest.mark.parametrize("lazy, moved", [(False, [0.86805999, 0.82094997]), (True, [0.92558998] * 2)])
+@pytest.mark.parametrize("more", [False, True], ids=["one_lookup", "two_lookups"])
+def test_a_step_of_padding_alone_is_a_step(lazy, moved, more):
+    """Its ids have gradients of zero, which decay the moments; the row of the padding stays here."""
+    def rows(name):
+        return L.embedding(fluid.data(name, [None, 1], "int64"), [4, 2], is_sparse=True, padding_idx=0,
+                           param_attr=constant(1.0, "w"))
+
+    names = ["ids", "others"][:1 + more]
+    loss = L.reduce_sum(L.concat([L.reshape(rows(name), [-1, 2]) for name in names], axis=1))
+    fluid.optimizer.Adam(0.1, lazy_mode=lazy).minimize(loss)
+    exe = started()
+    for ids, expected in (([1, 2], 0.92558998), ([0, 0], moved[0]), ([0, 0], moved[1])):
+        fed = numpy.array(ids, "int64").reshape(-1, 1)
+        exe.run(feed={"ids": fed, "others": 0 * fed} if more else {"ids": fed})
+        numpy.testing.assert_allclose(state("w").reshape(4, 2)[:, 0], [1, expected, expected, 1], rtol=5e-6)
+
+
 # ---- attributes
 
 def gru_units(*pairs):
@@ -128,7 +146,7 @@ def test_the_activations_of_gru_unit_as_in_fluid(exact):
     assert gru_units(*PAIRS) == pytest.approx([0.8807871] * 3, rel=1e-6)
 
 
-#: What an LSTMCell of 1.8.5 returns for two steps, with any activations.
+#: Results of an LSTMCell of 1.8.5 for two steps, with any activations.
 CELL = [0.03972993791103363, 0.03972993791103363, 0.5052437782287598, 0.5052437782287598]
 
 

@@ -199,3 +199,12 @@ def test_print_shows_the_lines_of_fluid_1_8_5(array, lengths, lines):
     tensor.set_recursive_sequence_lengths(lengths)
     assert str(tensor) == "".join("\t%s\n" % line for line in lines)
     assert repr(tensor).startswith("LoDTensor %s" % array.dtype)
+
+
+def test_iteration_ends_after_the_last_row():
+    tensor = fluid.create_lod_tensor(np.arange(6, dtype="float32").reshape(3, 2), [[2, 1]], fluid.CPUPlace())
+    assert [np.array(row).tolist() for row in tensor] == [[[0, 1]], [[2, 3]], [[4, 5]]]
+    for index in (3, -4, (0, 2)):
+        with pytest.raises(IndexError, match="is out of range for axis %d" % isinstance(index, tuple)):
+            tensor[index]
+    assert np.array(tensor[-3]).tolist() == [[0, 1]] and np.array(tensor[1:9]).shape == (2, 2)

@@ -123,7 +123,7 @@ def test_the_search_for_circles_finds_them(import_circles, tmp_path):
 
 
 def test_no_test_imports_another_test():
-    """What tests share is in tests/support; the cases of tests/ops register themselves in test_ops."""
+    """Code that tests share is in tests/support; the cases of tests/ops register themselves in test_ops."""
     found = []
     for path in glob.glob(os.path.join(ROOT, "tests", "**", "*.py"), recursive=True):
         with open(path, encoding="utf-8") as file:

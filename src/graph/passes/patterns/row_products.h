@@ -16,7 +16,7 @@ inline bool is_lookup(const ir::Op& op) { return op.type == "lookup_table" || op
 
 struct RowProduct {
   int lookup = -1, matmul = -1, grad = -1;               // nodes; lookup and matmul are -1 if other nodes need `rows`
-  int table = -1, ids = -1, x = -1, dout = -1, dx = -1;  // variables; dx: -1 if nobody needs it
+  int table = -1, ids = -1, x = -1, dout = -1, dx = -1;  // variables; dx: -1 if no node needs it
   int64_t count = 0;                                     // of rows that are multiplied with one x
 };
 
