@@ -27,7 +27,7 @@ def test_every_operator_has_a_section_on_the_page_of_its_letter():
         page = reference_operators.letter_page(letter)
         assert page.count("\n## ") == sum(op[0] == letter for op in ops)
     page = reference_operators.letter_page("l")
-    assert "\n## leaky\\_relu\n\nLeaky rectified linear unit: Out = X where X > 0, alpha X" in page
+    assert "\n## leaky\\_relu\n\nLeaky rectified linear unit: Out = max(X, alpha X)" in page
     assert "\n\nSource: Maas" in page
     assert "| attribute | `alpha` | float, default" in page and "Gradient: `leaky_relu_grad`." in page
 

@@ -24,8 +24,8 @@ def _loss(optimizer, loss):
 class LookaheadOptimizer(Described):
     """Takes k steps with an inner optimizer, then interpolates between the old and the new parameters.
 
-    The inner optimizer updates the fast weights. Every k steps, slow += alpha * (fast - slow), then fast = slow. Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward,
-    1 step back, NeurIPS 2019 (arXiv:1907.08610).
+    The inner optimizer updates the fast weights. Every k steps, slow += alpha * (fast - slow), then fast = slow. Zhang,
+    Lucas, Hinton and Ba, Lookahead optimizer: k steps forward, 1 step back, NeurIPS 2019 (arXiv:1907.08610).
 
     Args:
         inner_optimizer (Optimizer): optimizer of the fast weights.
