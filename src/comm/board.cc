@@ -40,7 +40,8 @@ Board::~Board() {
 Board::Head& Board::head() const { return *reinterpret_cast<Head*>(memory_.data()); }
 Board::Member& Board::member(int rank) const { return reinterpret_cast<Member*>(memory_.data() + sizeof(Head))[rank]; }
 char* Board::side(int rank, uint64_t meeting) const {
-  return memory_.data() + sizeof(Head) + size_ * sizeof(Member) + (2 * rank + meeting % 2) * kSide;
+  return memory_.data() + sizeof(Head) + size_ * sizeof(Member) +
+         (2 * static_cast<uint64_t>(rank) + meeting % 2) * kSide;
 }
 
 bool Board::has_come(int rank) const { return member(rank).meetings.load() >= meetings_; }

@@ -39,7 +39,7 @@ Step& Binding::run(const Slices& feeds, uint32_t number, const Step::Hooks& hook
     if (!plain_) {
       StepOptions options = options_;
       options.disable = passed_.layout().refusal();
-      plain_.emplace(key(), options);
+      plain_ = std::make_unique<Step>(key(), options);
     }
     refused_ = true;
   }

@@ -1,5 +1,6 @@
 // Binds a way of calling a program to plans, and runs them. One caller at a time.
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "core/scope.h"
@@ -37,8 +38,8 @@ class Binding {
   // plan that ran. The feeds are borrowed until each Step releases them.
   Step& run(const Slices& feeds, uint32_t number, const Step::Hooks& hooks, InScope& inside);
 
-  const Step& last() const { return refused_ ? *plain_ : passed_; }           // the plan for the last shapes
-  Step* idle() { return refused_ ? &passed_ : plain_ ? &*plain_ : nullptr; }  // the other one; null: there is none
+  const Step& last() const { return refused_ ? *plain_ : passed_; }  // the plan for the last shapes
+  Step* idle() { return refused_ ? &passed_ : plain_.get(); }        // the other one; null: there is none
   template <class Use> void each(Use use) {
     use(passed_);
     if (plain_) use(*plain_);
@@ -51,7 +52,7 @@ class Binding {
 
   StepOptions options_;
   Step passed_;
-  std::optional<Step> plain_;
+  std::unique_ptr<Step> plain_;
   bool refused_ = false;   // passes refused the last shapes
   bool reported_ = false;  // that the CPU runs a plan meant for devices
 };

@@ -148,7 +148,7 @@ void CompiledProgram::Impl::run_step(Binding& binding, const Slices& slices, con
   } release{binding};
   const Step* ran = nullptr;
   InScope inside(*scope, options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr);
-  for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
+  for (int i = 0; !ran || i < options.execution.num_iteration_per_run; ++i) {
     inside.leave();
     if (i > 0 && between) between();
     if (options.data_parallel && options.build.num_trainers > 1) begin_alike();

@@ -54,9 +54,8 @@ void PreparedRun::run(std::span<const Tensor> batch, const std::function<void()>
 void PreparedRun::run_each(const Slices& batches, const std::function<void()>& between,
                            const std::function<void(const Step&)>& use) {
   CompiledProgram::Impl& m = *program_.impl_;
-  AB_CHECK(static_cast<int>(batches.size()) == m.options.replicas, InvalidArgument,
-           "a list of {} is given for {}", counted(static_cast<int64_t>(batches.size()), "feed"),
-           counted(m.options.replicas, "replica"));
+  AB_CHECK(static_cast<int>(batches.size()) == m.options.replicas, InvalidArgument, "a list of {} is given for {}",
+           counted(static_cast<int64_t>(batches.size()), "feed"), counted(m.options.replicas, "replica"));
   const CompiledProgram::Impl::Exclusive exclusive(m);
   slices_.resize(batches.size());
   for (size_t r = 0; r < batches.size(); ++r) take(batches[r], 1, &slices_[r]);

@@ -70,7 +70,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
     const auto least = std::get<int64_t>(get_flag("FLAGS_device_graphs"));
     if (least > 0) state_->queues()->capture(std::move(lowered_.capturable), static_cast<size_t>(least));
   }
-  layout_.emplace(Layout::Of{graph_, lowered_, *state_, passes_, compile_, key_.fetches});
+  layout_ = std::make_unique<Layout>(Layout::Of{graph_, lowered_, *state_, passes_, compile_, key_.fetches});
   note_changes();
   make_feed_slots();
   for (const auto& name : key_.fetches) add_fetch(name);

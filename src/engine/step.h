@@ -2,7 +2,6 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,7 +87,7 @@ class Step {
   ThreadPool* pool_ = nullptr;
   FeedSlots feeds_;
   FetchSlots fetches_;
-  std::optional<Layout> layout_;
+  std::unique_ptr<Layout> layout_;
   std::vector<Value*> written_;  // values of the user's scope that a run changes
   std::vector<int> numbered_;    // nodes whose kernels use the step number or status: random ones, sub-blocks
   ThreadTrial trial_;

@@ -64,7 +64,8 @@ class Queues {
   }
   // The nodes that node i, which the host runs, waits for.
   void wait_before(int i) {
-    for (const int at : order_.waits(i)) events_[at]->wait(lookouts_);
+    for (const int at : order_.waits(i))
+      events_[at]->wait(lookouts_);  // NOLINT(bugprone-unchecked-optional-access): it has one
   }
   // All work in this queue has passed; rethrows its errors.
   void wait_for(int queue_index) const;

@@ -7,9 +7,7 @@ namespace {
 
 constexpr StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
 
-template <class Rule> struct NeedsRows : Rule {
-  static constexpr bool kNeedsRows = true;
-};
+template <class Rule> struct NeedsRows : Rule { static constexpr bool kNeedsRows = true; };
 
 // fn(rule)
 template <class T, class Fn> Kernel with_rule(const KernelArgs& op, const Fn& fn) {
