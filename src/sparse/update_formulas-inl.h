@@ -15,6 +15,10 @@ template <class T, class V> AB_RULE_FN void step(const rules::Nesterov<T>& r, co
 }
 
 template <class T, class V> AB_RULE_FN void step(const rules::Adagrad<T>& r, const V& g, V& p, V& moment) {
+  moment = moment + g * g;
+  p = p - r.rate * g / (sqrt(moment) + r.epsilon);
+}
+template <class T, class V> AB_RULE_FN void step(const rules::DecayedAdagrad<T>& r, const V& g, V& p, V& moment) {
   moment = r.keep * moment + r.add * g * g;
   p = p - r.rate * g / (sqrt(moment) + r.epsilon);
 }

@@ -21,7 +21,11 @@ template <class T> struct Nesterov {
   T mu, rate = 0;
 };
 
-template <class T> struct Adagrad {  // moment = keep moment + add g^2
+template <class T> struct Adagrad {  // moment = moment + g^2
+  static constexpr int kStates = 1;
+  T epsilon, rate = 0;
+};
+template <class T> struct DecayedAdagrad {  // moment = keep moment + add g^2
   static constexpr int kStates = 1;
   T keep, add, epsilon, rate = 0;
 };
@@ -66,7 +70,7 @@ template <class T> struct RowStep {
   // fn(rule)
   template <class Fn> void with_rule(const Fn& fn) const {
     if (rule == RowRule::kSgd) return fn(Sgd<T>{rate});
-    if (rule == RowRule::kAdagrad) return fn(Adagrad<T>{1, 1, epsilon, rate});
+    if (rule == RowRule::kAdagrad) return fn(Adagrad<T>{epsilon, rate});
     fn(Adam<T>{beta1, beta2, epsilon, rate});
   }
 };

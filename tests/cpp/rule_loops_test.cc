@@ -94,7 +94,18 @@ TEST(RuleLoops, Adamax) {
 TEST(RuleLoops, Adagrad) {
   expect_same_anywhere(
       [](auto& a, auto* g, int64_t n) {
-        loops::update(rules::Adagrad<float>{0.9f, 0.2f, 1e-6f, 0.3f}, a[0], a.data() + 1, g, n);
+        loops::update(rules::Adagrad<float>{1e-6f, 0.3f}, a[0], a.data() + 1, g, n);
+      },
+      [](auto& a, auto* g, int64_t) {
+        *a[1] = *a[1] + *g * *g;
+        *a[0] -= 0.3f * *g / (std::sqrt(*a[1]) + 1e-6f);
+      });
+}
+
+TEST(RuleLoops, DecayedAdagrad) {
+  expect_same_anywhere(
+      [](auto& a, auto* g, int64_t n) {
+        loops::update(rules::DecayedAdagrad<float>{0.9f, 0.2f, 1e-6f, 0.3f}, a[0], a.data() + 1, g, n);
       },
       [](auto& a, auto* g, int64_t) {
         *a[1] = 0.9f * *a[1] + 0.2f * *g * *g;

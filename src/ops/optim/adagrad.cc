@@ -17,7 +17,7 @@ AB_OP(adagrad)
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .merges(StateMerge::kSum)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      const ByRule<rules::Adagrad, T> rule{{T{1}, T{1}, number<T>(op, "epsilon")}};
+      const ByRule<rules::Adagrad, T> rule{{number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kMoment, Rows::kTouched, rule);
     })
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
@@ -38,7 +38,7 @@ AB_OP(decayed_adagrad)
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const T decay = number<T>(op, "decay");
-      const ByRule<rules::Adagrad, T> rule{{decay, 1 - decay, number<T>(op, "epsilon")}};
+      const ByRule<rules::DecayedAdagrad, T> rule{{decay, 1 - decay, number<T>(op, "epsilon")}};
       return elementwise_update<T>(op, kMoment, Rows::kAll, rule);
     })
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {

@@ -78,7 +78,7 @@ template <class T> using SgdRule = NumbersRule<rules::Sgd, T>;
 template <class T> using MomentumRule = NumbersRule<rules::Momentum, T>;  // state: Velocity; p: mu
 template <class T> using NesterovRule = NumbersRule<rules::Nesterov, T>;
 // state: Moment; p: weights of the old moment and of the square (1 and 1 for adagrad), epsilon.
-template <class T> using AdagradRule = NumbersRule<rules::Adagrad, T>;
+template <class T> using AdagradRule = NumbersRule<rules::DecayedAdagrad, T>;
 // state: AvgSquaredGrad, AvgSquaredUpdate; p: rho, epsilon
 template <class T> using AdadeltaRule = NumbersRule<rules::Adadelta, T>;
 // state: squared and linear accumulator; p: l1, l2, lr_power

@@ -6,8 +6,10 @@
 
 #include "sparse/update_rules.h"
 
-#define AB_EACH_RULE(M) \
-  M(Sgd) M(Momentum) M(Nesterov) M(Adagrad) M(Adadelta) M(Adam) M(Adamax) M(RmsProp) M(CenteredRmsProp) M(Ftrl)
+#define AB_EACH_RULE(M)                                                                                            \
+  M(Sgd)                                                                                                           \
+  M(Momentum) M(Nesterov) M(Adagrad) M(DecayedAdagrad) M(Adadelta) M(Adam) M(Adamax) M(RmsProp) M(CenteredRmsProp) \
+      M(Ftrl)
 
 namespace anabranch::optim::loops {
 
