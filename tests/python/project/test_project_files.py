@@ -152,15 +152,15 @@ def test_the_map_of_the_tests_is_up_to_date():
 
 
 def test_a_new_test_makes_the_map_stale(tmp_path):
-    for folder in ("tools", "tests/cpp", "tests/python"):
+    for folder in ("tools", "tests/cpp", "tests/python/reading"):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(os.path.join(ROOT, "tools", "generate_test_map.py"), str(tmp_path / "tools"))
     shutil.copy(os.path.join(ROOT, "tests", "README.md"), str(tmp_path / "tests"))
-    (tmp_path / "tests" / "python" / "test_multislot.py").touch()
+    (tmp_path / "tests" / "python" / "reading" / "test_multislot.py").touch()
     assert generate(str(tmp_path), "--check").returncode == 1
     assert generate(str(tmp_path)).returncode == 0 and generate(str(tmp_path), "--check").returncode == 0
     text = (tmp_path / "tests" / "README.md").read_text()
-    assert "| `src/data` | - | `multislot` |" in text and "several folders" not in text
+    assert "| `src/data` | - | `reading/` |" in text and "several folders" not in text
     (tmp_path / "tests" / "cpp" / "novel_test.cc").touch()
     assert "stale" in generate(str(tmp_path), "--check").stdout
     generate(str(tmp_path))
