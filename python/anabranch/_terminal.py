@@ -1,7 +1,6 @@
 """Output of commands for people: a row that is redrawn in place, text that fits the terminal, and times in a suitable
 unit."""
 import os
-import shutil
 import textwrap
 import unicodedata
 
@@ -23,6 +22,7 @@ def columns(stream):
         found = os.get_terminal_size(stream.fileno()).columns
     except (AttributeError, OSError, ValueError):       # io.UnsupportedOperation is an OSError and a ValueError
         found = 0
+    import shutil  # reads compression modules, which an import of the package does not need
     return found or shutil.get_terminal_size((WIDTH, 24)).columns
 
 

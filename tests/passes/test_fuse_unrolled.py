@@ -5,7 +5,7 @@ import pytest
 from recurrent_nets import BATCH, HIDDEN, STEPS, WIDTH, cell, close
 from trained_nets import PASSES, Trained, of_one_size
 from trained_nets import found as found_by
-from unrolled_nets import all_stacked, layers, lstm_of_two, unrolled, unstacked
+from unrolled_nets import all_stacked, gru_unit, layers, lstm_of_two, lstm_of_unit, unrolled, unstacked
 
 import anabranch.fluid as fluid
 
@@ -23,15 +23,6 @@ def named_gates(x, h, prefix="first"):
     new = layers.tanh(fc(layers.concat([x, layers.sigmoid(reset) * h], axis=1), HIDDEN, "candidate"))
     update = layers.sigmoid(update)
     return (1 - update) * h + update * new
-
-
-def gru_unit(x, h):
-    sums = layers.fc(x, 3 * HIDDEN, param_attr="wx", bias_attr="bx")
-    return layers.gru_unit(sums, h, 3 * HIDDEN, param_attr="wh", bias_attr="bh")[0]
-
-
-def lstm_of_unit(x, h, c):
-    return layers.lstm_unit(x, h, c, forget_bias=0.5, param_attr="w", bias_attr="b")
 
 
 def sliced(x):

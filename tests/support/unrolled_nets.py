@@ -39,3 +39,12 @@ def unrolled(step, states=2, parts=unstacked, shown=all_stacked):
         shapes = {"x": (STEPS, BATCH, WIDTH), **{state.name: (BATCH, HIDDEN) for state in first}}
         return loss, lambda rng: {name: rng.normal(0, 1, shape).astype("float32") for name, shape in shapes.items()}
     return model
+
+
+def gru_unit(x, h):
+    sums = layers.fc(x, 3 * HIDDEN, param_attr="wx", bias_attr="bx")
+    return layers.gru_unit(sums, h, 3 * HIDDEN, param_attr="wh", bias_attr="bh")[0]
+
+
+def lstm_of_unit(x, h, c):
+    return layers.lstm_unit(x, h, c, forget_bias=0.5, param_attr="w", bias_attr="b")

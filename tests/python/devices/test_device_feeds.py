@@ -103,6 +103,6 @@ def refused(feed, kind, *said):
     else:
         raise AssertionError(said)
 feed = there(rows(0, 4))
-refused(dict(feed, x=fluid.LoDTensor()), ValueError, "x", "[0] is given")
+refused(dict(feed, x=fluid.LoDTensor()), ValueError, "x", "never set")
 refused(dict(feed, x=there({"x": np.ones((4, 12), "float32")})["x"]), ValueError, "x", "12")
 """)

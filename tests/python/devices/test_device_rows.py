@@ -90,10 +90,10 @@ for made in {OPTIMIZERS!r}:
 def test_a_table_never_travels(off):
     run(NET + """
 said = equal(lambda: fluid.optimizer.Adam(0.01, lazy_mode=True), steps=20, rows=5000)
-copies = re.findall(r"(\\d+) (up|down) copies for (\\w+)", said)
+copies = re.findall(r"(\\d+) cop(?:y|ies) to the (device|host) for (\\w+)", said)
 # The feed is copied to the device, the loss to the host.
-assert sum(int(n) for n, way, _ in copies if way == "up") == 4, copies
-assert [(n, op) for n, way, op in copies if way == "down"] == [("1", "mean")], copies
+assert sum(int(n) for n, way, _ in copies if way == "device") == 4, copies
+assert [(n, op) for n, way, op in copies if way == "host"] == [("1", "mean")], copies
 """, disable_passes=off)
 
 

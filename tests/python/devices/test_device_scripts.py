@@ -7,6 +7,8 @@ import old_scripts as scripts
 import pytest
 from device_runs import pytestmark  # noqa: F401
 
+import archives as small  # isort: skip  old_scripts knows the way to it
+
 #: Whole scripts that the guides begin with.
 FIRST = ["fit_a_line", "recognize_digits_mlp", "word2vec_ngram"]
 #: Samples of the guides whose records are of two replicas.
@@ -16,7 +18,7 @@ TWO_REPLICAS = ["cpu_recipe", "single_and_multi_card"]
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("archives"))
-    scripts.archives.write(folder)
+    small.write(folder)
     return folder
 
 

@@ -34,7 +34,7 @@ def page(tmp_path_factory):
             executor.run(main, feed={"x": numpy.ones((8, 64), "float32")}, fetch_list=[loss])
         path = str(tmp_path_factory.mktemp("page") / "profile.html")
         profiling.take().page(path, "a <title>", program_graph(main.global_block()), fluid.memory_report(main))
-        fluid.profiler.reset_profiler()
+        fluid.profiler.stop_profiler(profile_path="")
     return path
 
 
