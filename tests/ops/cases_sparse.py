@@ -31,17 +31,13 @@ case("lookup_table_v2", {"W": W, "Ids": integers(2, 3, hi=6)}, {"padding_idx": 5
 def rows(i, a):
     ids = i["Ids"].ravel()
     kept = ids != a.get("padding_idx", -1)
-    grad = i["Out@GRAD"].reshape(len(ids), -1)
-    if len(ids) and not kept.any():
-        return {"W@GRAD": Rows([ids[0]], len(i["W"]), 0 * grad[:1])}
-    return {"W@GRAD": Rows(list(ids[kept]), len(i["W"]), grad[kept])}
+    return {"W@GRAD": Rows(list(ids[kept]), len(i["W"]), i["Out@GRAD"].reshape(len(ids), -1)[kept])}
 
 
 GRAD = {"W": W, "Ids": IDS, "Out@GRAD": real(5, 4)}
 SPARSE = {"is_sparse": True, "padding_idx": -1}
 case("lookup_table_grad", GRAD, SPARSE, rows)
 case("lookup_table_grad", GRAD, dict(SPARSE, padding_idx=0), rows, name="padding")
-case("lookup_table_grad", dict(GRAD, Ids=0 * IDS), dict(SPARSE, padding_idx=0), rows, name="padding_alone")
 case("lookup_table_v2_grad", dict(GRAD, Ids=IDS[:, 0]), SPARSE, rows)
 
 # ---- what the pass fuse_embeddings makes
@@ -82,7 +78,6 @@ def gradients(i, a):
     """[(id, gradient)] in the order of lookups."""
     found = []
     for k, (ids, grad) in enumerate(zip(i["Ids"], i["Grad"])):
-        before = len(found)
         width, at, per_row = 4, a["column"][k], a["per_row"][k]
         flat = (ids.array if isinstance(ids, Seq) else ids).ravel()
         lengths = ids.lengths[-1] if isinstance(ids, Seq) else [per_row] * (len(flat) // per_row)
@@ -95,8 +90,6 @@ def gradients(i, a):
                 if flat[row] != a["padding_idx"][k]:
                     found.append((flat[row], g[begin:begin + width] * factors[row] / over))
                 row += 1
-        if row and len(found) == before:
-            found.append((a["padding_idx"][k], np.zeros(width)))
     return found
 
 

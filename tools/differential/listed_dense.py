@@ -142,6 +142,7 @@ RULES += [
         why="not nan",
         when=lambda case, theirs, ours: not when.value(case, "X").any(),
     ),
+    Rule(DIFFERS, "`leaky_relu` with an `alpha` above 1", ("leaky_relu",), when=when.has(lambda a: a["alpha"] > 1)),
     Rule(
         DIFFERS,
         "`center_loss`, if `cluster_num` is not the number of centers",
@@ -154,16 +155,17 @@ RULES += [
         ("smooth_l1_loss",),
         when=when.without("InsideWeight"),
     ),
+    Rule(
+        DIFFERS,
+        "a sparse gradient without rows in `Adam`, `Momentum`, `Lamb`",
+        ("adam", "momentum", "lamb"),
+        why="param",
+        when=lambda case, theirs, ours: when.rows(case, theirs, ours) and not len(when.value(case, "Grad")),
+    ),
     Rule(DIFFERS, CANCELS, ("rmsprop",), why="param|moment", when=when.has(lambda a: a["decay"] < 0)),
     Rule(DIFFERS, NOTHING, ("fused_elemwise_activation",), why="shape", when=when.empty),
     Rule(DIFFERS, WIDE_ROWS, ("clip", "clip_by_norm", "sum"), why="shape", when=when.wide_rows),
     # ---- gradients
-    Rule(
-        GRADIENT,
-        "gradient of `leaky_relu` with an `alpha` above 1",
-        ("leaky_relu",),
-        when=when.has(lambda a: a["alpha"] > 1),
-    ),
     Rule(
         GRADIENT,
         "`fused_elemwise_activation` of X times a function of Y: the gradient with respect to Y",

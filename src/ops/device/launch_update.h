@@ -21,13 +21,7 @@ struct UpdateRule {
   std::vector<const char*> reads = {};  // inputs that hold one number; optional ones last
   std::vector<double> numbers = {};
   std::optional<optim::Rows> rows = {};  // which rows sparse gradients update; nullopt: dense gradients only
-  bool needs_rows = false;               // a sparse gradient without rows updates nothing
 };
-
-inline bool without_rows(const Value& grad) {
-  const auto* rows = grad.get<SelectedRows>();
-  return rows && rows->value.rows() == 0;
-}
 
 // An attribute, rounded like that of the CPU's rules.
 template <class T> double attribute(const KernelArgs& op, const char* name) {
@@ -87,7 +81,6 @@ template <class T> class Update {
     }
     for (size_t k = 0; k < rule.reads.size(); ++k) reads_[k] = op.in(rule.reads[k]);
     std::copy(rule.numbers.begin(), rule.numbers.end(), numbers_.begin());
-    needs_rows_ = rule.needs_rows;
     if (rule.rows) sparse_ = std::make_shared<UpdateRows>(UpdateRows::of<T>(rule.name, *rule.rows));
   }
 
@@ -106,7 +99,6 @@ template <class T> class Update {
     }
     a.n = c[out_].numel();
     std::copy(numbers_.begin(), numbers_.end(), a.p);
-    if (needs_rows_ && without_rows(c.value(grad_))) return a;
     if (const auto* rows = c.value(grad_).get<SelectedRows>(); rows && sparse_) {
       a.flags |= kNextPowers;
       sparse_->launch(DeviceContext::of(c), *rows, c[param_].shape(), a);
@@ -120,7 +112,6 @@ template <class T> class Update {
  private:
   ab_kernel kernel_;
   std::shared_ptr<UpdateRows> sparse_;
-  bool needs_rows_ = false;
   In param_, grad_, rate_;
   Out out_;
   std::array<In, 3> state_{};

@@ -52,13 +52,11 @@ template <class T> Kernel adam_kernel(const KernelArgs& op) {
     T* first = updated<T>(c, m1, m1_out);
     T* second = updated<T>(c, m2, m2_out);
     gradients.read(c.value(grad), c[param]);
-    const bool skipped = gradients.without_rows();
-    set_scalar<T>(c[pow1_out], skipped ? p1 : p1 * rule.beta1);
-    set_scalar<T>(c[pow2_out], skipped ? p2 : p2 * rule.beta2);
-    if (skipped) return;
     gradients.update(c, lazy ? Rows::kTouched : Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
       by.step(p + i, {first + i, second + i}, g, lr, n);
     });
+    set_scalar<T>(c[pow1_out], p1 * rule.beta1);
+    set_scalar<T>(c[pow2_out], p2 * rule.beta2);
   };
 }
 
@@ -68,22 +66,15 @@ template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
           .reads = {"Beta1Pow", "Beta2Pow"},
           .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
                       device::attribute<T>(op, "epsilon")},
-          .rows = op.attr<bool>("lazy_mode") ? Rows::kTouched : Rows::kAll,
-          .needs_rows = true};
+          .rows = op.attr<bool>("lazy_mode") ? Rows::kTouched : Rows::kAll};
 }
 
 template <class T> Kernel adam_on_device(const KernelArgs& op) {
   device::UpdateRule rule = rule_on_device<T>(op);
   rule.reads.insert(rule.reads.end(), {"Beta1Tensor", "Beta2Tensor"});
-  return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"), grad = op.in("Grad"),
-          old1 = op.in("Beta1Pow"), old2 = op.in("Beta2Pow"), pow1 = op.out("Beta1PowOut"),
-          pow2 = op.out("Beta2PowOut")](KernelContext& c) {
+  return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"),
+          pow1 = op.out("Beta1PowOut"), pow2 = op.out("Beta2PowOut")](KernelContext& c) {
     device::UpdateArgs a = update.launch(c);
-    if (device::without_rows(c.value(grad))) {
-      device::copy_whole(c, c[old1], &c[pow1]);
-      device::copy_whole(c, c[old2], &c[pow2]);
-      return;
-    }
     a.state[0] = device::operand(c[pow1]);
     a.state[1] = device::operand(c[pow2]);
     DeviceContext::of(c).launch(next, a);
@@ -116,7 +107,7 @@ AB_OP(adam)
         "Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; ParamOut = "
         "Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with r = LearningRate sqrt(1 - Beta2Pow) / (1 - "
         "Beta1Pow), by the next powers if Grad is sparse. Rows missing from a sparse Grad have a zero gradient, or "
-        "with lazy_mode are not updated; a sparse Grad without rows updates nothing, not even the powers.")
+        "with lazy_mode are not updated.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .with(updates(as_slots(kState)))
     .with(rows_on_devices)

@@ -1,7 +1,6 @@
 // Kernels of elementwise update rules. A rule is a struct with
 //   void step(T* param, const std::array<T*, N>& state, const T* grad, T rate, int64_t n) const
-// for float and double, made from the attributes; `rate` is the result of `rate_of` for the context in each step. A
-// rule with a member kNeedsRows skips the steps whose sparse gradient has no rows.
+// for float and double, made from the attributes; `rate` is the result of `rate_of` for the context in each step.
 #pragma once
 #include <array>
 
@@ -54,9 +53,6 @@ Kernel elementwise_update(const KernelArgs& op, const StateTable<N>& table, Rows
     std::array<T*, N> state;
     for (size_t k = 0; k < N; ++k) state[k] = updated<T>(c, state_in[k], state_out[k]);
     gradients.read(c.value(grad), c[param]);
-    if constexpr (requires { Rule::kNeedsRows; }) {
-      if (gradients.without_rows()) return;
-    }
     gradients.update(c, which, [&](int64_t i, int64_t n, const T* g) {
       std::array<T*, N> at = state;
       for (T*& s : at) s += i;

@@ -7,28 +7,24 @@ namespace {
 
 constexpr StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
 
-template <class Rule> struct NeedsRows : Rule { static constexpr bool kNeedsRows = true; };
-
 // fn(rule)
 template <class T, class Fn> Kernel with_rule(const KernelArgs& op, const Fn& fn) {
   const T mu = number<T>(op, "mu");
-  if (op.attr<bool>("use_nesterov")) return fn(NeedsRows<ByRule<rules::Nesterov, T>>{{{mu}}});
-  return fn(NeedsRows<ByRule<rules::Momentum, T>>{{{mu}}});
+  if (op.attr<bool>("use_nesterov")) return fn(ByRule<rules::Nesterov, T>{{mu}});
+  return fn(ByRule<rules::Momentum, T>{{mu}});
 }
 
 template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
   return {.name = op.attr<bool>("use_nesterov") ? "nesterov" : "momentum",
           .states = as_slots(kState),
           .numbers = {device::attribute<T>(op, "mu")},
-          .rows = Rows::kAll,
-          .needs_rows = true};
+          .rows = Rows::kAll};
 }
 
 AB_OP(momentum)
     .doc(
         "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov momentum "
-        "Param - LearningRate * (Grad + mu * VelocityOut). Rows missing from a sparse Grad have a zero gradient; "
-        "a sparse Grad without rows updates nothing.")
+        "Param - LearningRate * (Grad + mu * VelocityOut). Rows missing from a sparse Grad have a zero gradient.")
     .source("Polyak 1964, doi:10.1016/0041-5553(64)90137-5; Sutskever et al., ICML 2013")
     .with(updates(as_slots(kState)))
     .with(rows_on_devices)

@@ -30,15 +30,13 @@ template <class T> T norm_of(const KernelContext& c, const T* x, int64_t n) {
 template <class T> class DenseGradient {
  public:
   const T* read(KernelContext& c, const Value& grad, const Tensor& param) {
-    gradients_.read(grad, param);
     if (!grad.get<SelectedRows>()) return grad.tensor().data<T>();
     dense_->resize(param.shape(), param.dtype());
+    gradients_.read(grad, param);
     T* to = dense_->mutable_data<T>();
     gradients_.update(c, Rows::kAll, [=](int64_t i, int64_t n, const T* g) { std::copy(g, g + n, to + i); });
     return to;
   }
-
-  bool without_rows() const { return gradients_.without_rows(); }
 
  private:
   Gradients<T> gradients_;
@@ -88,7 +86,6 @@ template <class T> Kernel lamb_kernel(const KernelArgs& op) {
     T* first = updated<T>(c, m1, m1_out);
     T* second = updated<T>(c, m2, m2_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
-    if (dense.without_rows()) return;
     const int64_t n = c[param].numel();
     step->resize(c[param].shape(), c[param].dtype());
     T* s = step->mutable_data<T>();
@@ -145,8 +142,7 @@ AB_OP(lars_momentum)
 AB_OP(lamb)
     .doc(
         "Adam's step plus weight_decay Param, scaled to the norm of the parameter: with s = m1 / (sqrt(m2) + epsilon) "
-        "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s. A sparse Grad without rows "
-        "updates nothing.")
+        "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s.")
     .source("You et al., ICLR 2020, arXiv:1904.00962")
     .with(updates({{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}}))
     .in("Beta1Pow", "[1], ignored: the moments are not corrected")

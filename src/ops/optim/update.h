@@ -70,9 +70,6 @@ template <class T> class Gradients {
     numel_ = param.numel();
   }
 
-  // Adam, Momentum and Lamb skip a step whose sparse gradient has no rows, as in Fluid 1.8.5: a batch without ids.
-  bool without_rows() const { return sparse_ && sparse_->rows.empty(); }
-
   template <class Rule> void update(KernelContext& c, Rows which, Rule&& rule) {
     if (!sparse_) return update_dense<T>(c, dense_, numel_, rule);
     which == Rows::kTouched ? update_touched(c, rule) : update_all(c, rule);

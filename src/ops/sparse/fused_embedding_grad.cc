@@ -122,10 +122,6 @@ template <class T> class Update {
     groups_.read(sources_.ids(), sources_.count(), -1, c.parallel);
     u.param = optim::updated<T>(c, param_, param_out_);
     for (int i = 0; i < state_.count; ++i) u.state[static_cast<size_t>(i)] = state(c, i);
-    if (sources_.count() == 0) {  // as in the op adam, a step without ids does not advance the powers
-      for (int i = 0; i < power_.count; ++i) move_power(c, i, T{1});
-      return;
-    }
     set_rate(c, &u);
     u.next = groups_.next();
     u.grads = sources_.grads();

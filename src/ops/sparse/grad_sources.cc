@@ -127,7 +127,6 @@ template <class T> void GradSources<T>::read(const KernelContext& c, int64_t hei
   grads_.clear();
   divisors_.clear();
   factors_.clear();
-  zeros_.resize(static_cast<size_t>(width));
   for (int i = 0; i < ids_in_.count; ++i) read_source(c, i, height, width);
 }
 
@@ -187,13 +186,6 @@ template <class T> void GradSources<T>::remove_padding(size_t begin, int64_t pad
     grads_[kept] = grads_[k];
     if (divided_) divisors_[kept] = divisors_[k];
     if (multiplied_) factors_[kept] = factors_[k];
-    ++kept;
-  }
-  if (kept == begin && begin < ids_.size()) {
-    ids_[kept] = padding;
-    grads_[kept] = zeros_.data();
-    if (divided_) divisors_[kept] = 1;
-    if (multiplied_) factors_[kept] = 1;
     ++kept;
   }
   ids_.resize(kept);

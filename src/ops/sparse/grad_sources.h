@@ -22,8 +22,7 @@ template <class T> class GradSources {
   explicit GradSources(const KernelArgs& op);
 
   // Lists ids and gradients of all sources, source after source, without those of the padding ids (unless
-  // FLAGS_fluid_exact keeps them). A source of padding ids alone has one gradient, of zeros, as in look_up.h. Ids
-  // outside of [0, height) raise.
+  // FLAGS_fluid_exact keeps them). Ids outside of [0, height) raise.
   void read(const KernelContext& c, int64_t height, int64_t width);
 
   int64_t count() const { return static_cast<int64_t>(ids_.size()); }
@@ -49,7 +48,7 @@ template <class T> class GradSources {
   bool divided_ = false, multiplied_ = false;
   std::vector<int64_t> ids_;
   std::vector<const T*> grads_;
-  std::vector<T> divisors_, factors_, zeros_;
+  std::vector<T> divisors_, factors_;
 };
 
 }  // namespace anabranch::sparse

@@ -50,9 +50,9 @@ class Update {
              grad.value.shape().str(), n, name_, table->options().width);
     how_.rate = optim::scalar<float>(c[rate_]);
     float now1 = 0, now2 = 0;
-    if (pow1_) {  // as in the op adam, the powers advance before a sparse step, and not in a step without rows
-      now1 = optim::scalar<float>(c[pow1_]) * (n ? how_.beta1 : 1);
-      now2 = optim::scalar<float>(c[pow2_]) * (n ? how_.beta2 : 1);
+    if (pow1_) {  // as in the op adam, the powers advance before a sparse step
+      now1 = optim::scalar<float>(c[pow1_]) * how_.beta1;
+      now2 = optim::scalar<float>(c[pow2_]) * how_.beta2;
       how_.rate = rules::corrected_rate(how_.rate, now1, now2);
     }
     table->update(grad.rows.data(), n, grad.value.data<float>(), how_, scratch_.get(), c.parallel);

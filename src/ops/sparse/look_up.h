@@ -24,18 +24,11 @@ inline Shape looked_up_shape(const InferContext& c, bool last_is_one, int64_t wi
   return shape;
 }
 
-// The gradients of all ids except `skipped` (null: of all), in order. If there are ids, but only skipped ones, and
-// keeps_one, then there is one row, of zeros: update rules must see that a lookup had ids.
+// The gradients of all ids except `skipped` (null: of all), in order.
 template <class T>
 void take_rows(const int64_t* ids, int64_t n, const int64_t* skipped, const T* grads, int64_t width,
-               SelectedRows* out, bool keeps_one = false) {
+               SelectedRows* out) {
   const int64_t kept = n - (skipped ? std::count(ids, ids + n, *skipped) : 0);
-  if (keeps_one && kept == 0 && n > 0) {
-    out->rows.assign(1, *skipped);
-    out->value.resize(Shape{1, width}, dtype_of<T>);
-    std::fill_n(out->value.mutable_data<T>(), width, T{0});
-    return;
-  }
   out->rows.resize(static_cast<size_t>(kept));
   out->value.resize(Shape{kept, width}, dtype_of<T>);
   T* to = out->value.mutable_data<T>();

@@ -123,7 +123,7 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
     if (sparse) {
       auto& rows = c.value(dw).template as<SelectedRows>();
       rows.height = s.height;
-      take_rows(id, s.n, skips ? &padding : nullptr, g, s.width, &rows, true);
+      take_rows(id, s.n, skips ? &padding : nullptr, g, s.width, &rows);
     } else {
       scatter_add(c, s, g, id, padding, c[dw].template mutable_data<T>());
     }

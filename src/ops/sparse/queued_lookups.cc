@@ -125,10 +125,6 @@ template <class T> class QueuedUpdate {
     for (int k = 0; k < state_.count; ++k) {
       a.state[k] = device::updated(c, one_of(state_, k), Out{state_out_.first + k, 1});
     }
-    if (rows_.value.rows() == 0) {  // as in the op adam, a step without ids does not advance the powers
-      for (int k = 0; k < power_.count; ++k) device::copy_whole(c, c.at(power_, k), &c.at(power_out_, k));
-      return;
-    }
     a.rate = device::one_number<T>(c[numbers_[0]], device::kOtherFloat, a);
     for (int k = 0; k < 2 && adam_; ++k) {
       a.reads[k] = device::one_number<T>(c.at(power_, k), device::other_float_read(k), a);

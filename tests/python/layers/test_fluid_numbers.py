@@ -74,52 +74,24 @@ def test_use_prune_of_another_version_of_the_program():
 
 # ---- steps without ids
 
-#: The first column of a table [4, 2] of ones after batches with the ids [0, 1], none, none, [2].
-IDS = ([0, 1], [], [], [2])
-WITHOUT_IDS = {
-    "Adam": (lambda: fluid.optimizer.Adam(0.1), [0.92558658, 0.92558658, 1, 1], [0.868065, 0.868065, 0.93611908, 1]),
-    "lazy Adam": (lambda: fluid.optimizer.Adam(0.1, lazy_mode=True), [0.92558658, 0.92558658, 1, 1],
-                  [0.92558658, 0.92558658, 0.93611908, 1]),
-    "Momentum": (lambda: fluid.optimizer.Momentum(0.1, 0.9), [0.9, 0.9, 1, 1], [0.81, 0.81, 0.9, 1]),
-    "Nesterov": (lambda: fluid.optimizer.Momentum(0.1, 0.9, use_nesterov=True), [0.81, 0.81, 1, 1],
-                 [0.729, 0.729, 0.81, 1]),
-    "Lamb": (lambda: fluid.optimizer.Lamb(0.1), [0.85857934, 0.85857934, 0.99955422, 0.99955422],
-             [0.75495231, 0.75495231, 0.88445389, 0.99919152]),
-    "SGD": (lambda: fluid.optimizer.SGD(0.1), [0.9, 0.9, 1, 1], [0.9, 0.9, 0.9, 1]),
-}
+@pytest.mark.parametrize("rule", ["Adam", "Momentum"])
+@pytest.mark.parametrize("ids", [[], [0, 0]], ids=["no_ids", "padding_alone"])
+def test_a_step_without_ids_is_one_of_zeros(rule, ids):
+    """Also in 1.8.5, if its ids are padding; if it has none, 1.8.5 skips the step. A server that has no row of a step
+    must do what one process does.
+    """
+    def values(sparse):
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+            rows = L.embedding(fluid.data("ids", [None, 1], "int64"), [4, 2], is_sparse=sparse, padding_idx=0,
+                               param_attr=constant(1.0, "w"))
+            optimizer = fluid.optimizer.Momentum(0.1, 0.9) if rule == "Momentum" else fluid.optimizer.Adam(0.1)
+            optimizer.minimize(L.reduce_sum(L.scale(rows, 1.0)))
+            exe = started()
+            for batch in ([1, 2], ids, ids, [3]):
+                exe.run(feed={"ids": numpy.array(batch, "int64").reshape(-1, 1)})
+            return state("w")
 
-
-@pytest.mark.parametrize("name", sorted(WITHOUT_IDS))
-def test_a_step_without_ids_changes_nothing(name):
-    make, first, last = WITHOUT_IDS[name]
-    rows = L.embedding(fluid.data("ids", [None, 1], "int64"), [4, 2], is_sparse=True, param_attr=constant(1.0, "w"))
-    loss = L.reduce_sum(L.scale(rows, 1.0))
-    make().minimize(loss)
-    exe = started()
-    for ids, expected in zip(IDS, (first, first, first, last)):
-        exe.run(feed={"ids": numpy.array(ids, "int64").reshape(-1, 1)})
-        numpy.testing.assert_allclose(state("w").reshape(4, 2)[:, 0], expected, rtol=2e-6)
-    powers = [v.name for v in fluid.default_main_program().list_vars() if "beta1_pow" in v.name]
-    if "Adam" in name:  # 0.9, and one factor for each of the two steps with ids
-        numpy.testing.assert_allclose(state(powers[0]), [0.9 ** 3], rtol=1e-6)
-
-
-@pytest.mark.parametrize("lazy, moved", [(False, [0.86805999, 0.82094997]), (True, [0.92558998] * 2)])
-@pytest.mark.parametrize("more", [False, True], ids=["one_lookup", "two_lookups"])
-def test_a_step_of_padding_alone_is_a_step(lazy, moved, more):
-    """Its ids have gradients of zero, which decay the moments; the row of the padding stays here."""
-    def rows(name):
-        return L.embedding(fluid.data(name, [None, 1], "int64"), [4, 2], is_sparse=True, padding_idx=0,
-                           param_attr=constant(1.0, "w"))
-
-    names = ["ids", "others"][:1 + more]
-    loss = L.reduce_sum(L.concat([L.reshape(rows(name), [-1, 2]) for name in names], axis=1))
-    fluid.optimizer.Adam(0.1, lazy_mode=lazy).minimize(loss)
-    exe = started()
-    for ids, expected in (([1, 2], 0.92558998), ([0, 0], moved[0]), ([0, 0], moved[1])):
-        fed = numpy.array(ids, "int64").reshape(-1, 1)
-        exe.run(feed={"ids": fed, "others": 0 * fed} if more else {"ids": fed})
-        numpy.testing.assert_allclose(state("w").reshape(4, 2)[:, 0], [1, expected, expected, 1], rtol=1e-5)
+    numpy.testing.assert_array_equal(values(True), values(False))
 
 
 # ---- attributes
