@@ -2,7 +2,6 @@
 unit."""
 import os
 import textwrap
-import unicodedata
 
 __all__ = ["Row", "bytes_text", "clock_text", "columns", "counted", "cut", "display_width", "fitted",
            "redraws", "time_text", "wrapped"]
@@ -27,6 +26,7 @@ def columns(stream):
 
 
 def _cells(character):
+    import unicodedata  # only outputs of commands need it
     if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

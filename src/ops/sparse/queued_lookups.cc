@@ -176,13 +176,22 @@ template <class T> Kernel queued_concat(const KernelArgs& op) {
   return QueuedParts<T>(std::move(parts), op.out("Out"));
 }
 
+// The pass fuse_embeddings multiplies gradients by factors on the CPU only.
+void check_no_factors(const KernelArgs& op) {
+  AB_CHECK(op.in("Factor").count == 0, Unsupported, "Factor must be empty on a device, got {}", op.in("Factor").count);
+}
+
 template <class T> Kernel queued_table_grad(const KernelArgs& op) {
+  check_no_factors(op);
   return [sources = QueuedSources<T>(op), w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) mutable {
     if (c.needs(dw)) sources.make(c, c[w], &c.value(dw).template as<SelectedRows>());
   };
 }
 
-template <class T> Kernel queued_row_update(const KernelArgs& op) { return QueuedUpdate<T>(op); }
+template <class T> Kernel queued_row_update(const KernelArgs& op) {
+  check_no_factors(op);
+  return QueuedUpdate<T>(op);
+}
 
 template <class T> Kernel queued_pooling(const KernelArgs& op) {
   std::vector<typename QueuedParts<T>::Part> one{{.x = op.in("W"),

@@ -35,6 +35,7 @@ def page(tmp_path_factory):
         path = str(tmp_path_factory.mktemp("page") / "profile.html")
         profiling.take().page(path, "a <title>", program_graph(main.global_block()), fluid.memory_report(main))
         fluid.profiler.stop_profiler(profile_path="")
+        fluid.profiler.reset_profiler()
     return path
 
 
