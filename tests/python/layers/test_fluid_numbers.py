@@ -79,8 +79,8 @@ def test_use_prune_of_another_version_of_the_program():
     (lambda: fluid.optimizer.Momentum(0.1, 0.9), [0.9, 0.81, 0.729])], ids=["Adam", "Momentum"])
 @pytest.mark.parametrize("ids", [[], [0, 0]], ids=["no_ids", "padding_alone"])
 def test_a_step_without_ids_is_one_of_zeros(make, moved, ids):
-    """In 1.8.5, too, if the ids are padding; if there are none, 1.8.5 skips the step. A server that has no row of a step
-    must do what one process does.
+    """In 1.8.5, too, if the ids are padding; without ids, 1.8.5 skips it. A server without a row of a step must do
+    what one process does.
     """
     rows = L.embedding(fluid.data("ids", [None, 1], "int64"), [4, 2], is_sparse=True, padding_idx=0,
                        param_attr=constant(1.0, "w"))
