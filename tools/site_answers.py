@@ -26,8 +26,11 @@ _OBJECTS = {"class": "class", "function": "function", "method": "method", "prope
 
 _TEXT = r'((?:"(?:[^"\\\n]|\\.)*"\s*)+)'
 _ERRORS = "|".join(error.__qualname__ for error in LISTED)
+#: Classes of C++ that Python raises as another one.
+_RAISED_AS = {"BadFeed": "InvalidValue"}
 #: An error that the C++ sources make: its class and its text.
-_MADE = re.compile(r'\b(?:ErrorKind::k|errors\.)?(%s)\s*[,(]\s*(?:(?:::)?fmt::format\(\s*)?%s' % (_ERRORS, _TEXT))
+_MADE = re.compile(r'\b(?:ErrorKind::k|errors\.)?(%s)\s*[,(]\s*(?:(?:::)?fmt::format\(\s*)?%s'
+                   % ("|".join([_ERRORS, *_RAISED_AS]), _TEXT))
 
 
 def messages() -> list[tuple[str, str]]:
@@ -53,7 +56,8 @@ def _first_lines(made: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 def _made_in_cpp(source: str) -> Iterator[tuple[str, str]]:
     for kind, literals in _MADE.findall(source):
-        yield kind, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"').replace("\\n", "\n")
+        text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"').replace("\\n", "\n")
+        yield _RAISED_AS.get(kind, kind), text
 
 
 def _made_in_python(source: str) -> Iterator[tuple[str, str]]:
