@@ -32,7 +32,7 @@ ROWS = [
     ("src/rendezvous", "ps_hub", "collective_processes"),
     ("src/ps", "ps ps_* sim/", "cluster/ replicas/"),
     ("src/opdef", "op_def kernel fused_updates kernels", "ops/ engine_only error_table explained"),
-    ("src/ops", "kernels plain_loops rule_loops simd_gradients together device_kernels/",
+    ("src/ops", "kernels plain_loops small_product rule_loops simd_gradients together device_kernels/",
      "ops/ layers/ carried_state known_extents device_many_elements"),
     ("src/autodiff", "backward backward_records", "training/ second_order loop_sums loop_array_sums"),
     ("src/graph", "verify", "data_parallel evaluation strategies device_choices device_versions"),

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from typing import Dict, Iterator, List, NamedTuple, Optional
@@ -16,6 +15,7 @@ import compiling
 import tree
 from defects import MUTANT
 from guarantees import GUARANTEES, Guarantee
+from plugin import end_group
 
 PAGE = os.path.join("docs", "understand", "guarantees.md")
 BUILD = os.path.join(tree.ROOT, "build", "guarantees")
@@ -146,21 +146,13 @@ def verdict(command: List[str], folder: str, log: str, number: int = 0) -> str:
     except subprocess.TimeoutExpired:
         return "hung"
     finally:
-        end_group(run)
+        end_group(run.pid)
+        run.wait()
     with open(log, errors="replace") as file:
         ran = re.search(r"\b[1-9]\d* passed|\[  PASSED  \] [1-9]", file.read())
     if code == 0:
         return "passed" if ran else "no test ran"
     return "failed" if code == 1 or code < 0 else "the tests cannot be loaded"
-
-
-def end_group(run: subprocess.Popen) -> None:
-    """Ends the processes of a session, with those that its tests left running."""
-    try:
-        os.killpg(run.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    run.wait()
 
 
 def command_of(guarantee: Guarantee, path: str, folder: str) -> List[str]:

@@ -16,7 +16,6 @@
 namespace anabranch {
 namespace {
 
-constexpr int64_t kSmallWork = 4096;  // in multiply-adds: below this a library call costs more than the product
 constexpr size_t kMaxShapesKept = 64;
 
 GemmDims with_strides(GemmDims d) {

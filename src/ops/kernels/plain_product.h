@@ -39,6 +39,8 @@ template <class T> void row_of_dots(const GemmDims& d, T alpha, const T* a, int6
   }
 }
 
+// In multiply-adds: up to here a library call costs more than the product.
+inline constexpr int64_t kSmallWork = 4096;
 // Shorter loops are not worth the choice of an instruction set.
 inline constexpr int64_t kWorthVectors = 16;
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kGrainElems = 16384;
 constexpr int64_t kLine = 64 / sizeof(float);
+static_assert(fused::kMostInRowProduct == kSmallWork, "the same loops must compute the product that is replaced");
 
 // The rows of a table that belong to one sample after the other.
 class LookedUp {
