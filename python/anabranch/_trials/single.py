@@ -52,7 +52,7 @@ def training() -> str:
 
 
 def known() -> str:
-    """Trains nets with dense rows, sparse gradients, sequences and images, and compares the losses with records"""
+    """Trains nets with dense rows, sparse gradients, sequences and images, and compares the losses with stored ones"""
     found = {kind: train(kind, _STEPS)[0][-1] for kind in KINDS}
     wrong = ["%s: %.6g instead of %.6g" % (kind, loss, RECORDED[kind]) for kind, loss in found.items()
              if not abs(loss - RECORDED[kind]) <= _NEAR * abs(RECORDED[kind])]
