@@ -8,6 +8,8 @@ import data
 #: tiny: for a trial of the scripts on a machine that has no GPU.
 CASES = {
     "G1": dict(what="ResNet-50, mixed precision", unit="images/s", batch=256, size=224, tiny=dict(batch=2, size=64)),
+    "G1d": dict(what="ResNet-50, mixed precision, batches from a DataLoader", unit="images/s", batch=256, size=224,
+                loader=True, tiny=dict(batch=2, size=64)),
     "G2": dict(what="CTR-DNN, 26 slots of one table", unit="samples/s", batch=16384, rows=10 ** 7, width=16,
                tiny=dict(batch=32, rows=1000)),
     "G3a": dict(what="MLP 784-200-200-10", unit="samples/s", batch=64, tiny=dict(batch=8)),
@@ -18,10 +20,15 @@ CASES = {
 CLASSES = 1000
 
 
-def case_of(name, tiny):
+def case_of(name, options):
+    """`options.tiny` and `options.batch` change its extents."""
     case = dict(CASES[name], name=name)
     small = case.pop("tiny")
-    return dict(case, **small) if tiny else case
+    if options.tiny:
+        case.update(small)
+    if options.batch and "batch" in case:
+        case["batch"] = options.batch
+    return case
 
 
 def encoder(case):
@@ -35,7 +42,7 @@ def encoder(case):
 def batches(case):
     """Tuples of arrays; the last one holds the classes, [batch, 1]."""
     n = case.get("batch")
-    if case["name"] == "G1":
+    if case["name"] in ("G1", "G1d"):
         return data.batches(2, n, lambda rng, count: data.classes(rng, count, (3, case["size"], case["size"]), CLASSES))
     if case["name"] == "G2":
         return data.batches(8, n, lambda rng, count: data.clicks(rng, count, case["rows"]))

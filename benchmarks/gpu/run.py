@@ -1,11 +1,14 @@
 """G1-G4 on one GPU, engines side by side: windows of each in turn, medians, and the first engine as a multiple of the
 best of the others.
 
-    run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--mode MODE] [--windows 5] [--seconds 5] [--tiny] [--out FILE]
+    run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--mode MODE] [--windows 5] [--seconds 5] [--curve 20] [--tiny]
+           [--out FILE]
 
 Every engine runs in its own process, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
 else this one; all of a row get ready at once, and each waits while another one is measured. Products of float32 may round
 their operands to TF32 on all sides, as JAX does where nothing is said. A side that cannot run a row says why and is left out of it.
+All sides begin with equal matrices, and the losses of their first steps (--curve) stand beside the rates: with --windows 0
+they are all that is measured.
 --tiny with FLAGS_device_plugin=simdevice tries the scripts where there is no GPU; its numbers mean nothing.
 """
 import argparse
@@ -32,12 +35,13 @@ def mode_of(name, options):
 
 def serve(side, name, options):
     """Prepares a row; then a line of standard input, the number of steps or `end`, gets one with their seconds."""
-    case = cases.case_of(name, options.tiny)
+    case = cases.case_of(name, options)
     options.mode = mode_of(name, options)
     steps = importlib.import_module("side_" + side).prepare(case, options)
-    first = steps(2)  # plans, compiles, captures
+    curve = [steps(1) for _ in range(options.curve)]
+    steps(2)  # plans, compiles, captures
     steps(3)
-    print(json.dumps(dict(ready=True, first=first)), flush=True)
+    print(json.dumps(dict(ready=True, curve=curve)), flush=True)
     for line in sys.stdin:
         if line.strip() == "end":
             break
@@ -48,10 +52,11 @@ def serve(side, name, options):
 
 class Side:
     def __init__(self, side, name, options):
-        self.side, self.per_step, self.rates, self.why = side, cases.units(cases.case_of(name, options.tiny)), [], ""
+        self.side, self.per_step, self.rates, self.why = side, cases.units(cases.case_of(name, options)), [], ""
         python = os.environ.get("GPU_%s_PYTHON" % side.upper(), sys.executable)
         self.mode = mode_of(name, options) if side == "torch" else None
-        words = ["--serve", side, "--rows", name, "--mode", mode_of(name, options)]
+        words = ["--serve", side, "--rows", name, "--mode", mode_of(name, options),
+                 "--curve", str(options.curve), "--batch", str(options.batch or 0)]
         words += ["--" + flag for flag in ("tiny", "float32") if getattr(options, flag)]
         self.said = tempfile.TemporaryFile("w+")  # not a pipe: what autotuning prints would fill it
         environment = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false", FLAGS_enable_cublas_tensor_op_math="1")
@@ -59,7 +64,7 @@ class Side:
                                         stdout=subprocess.PIPE, stderr=self.said, universal_newlines=True,
                                         env=environment)
         self.steps = 1
-        self.first = self.last = None
+        self.curve, self.last = [], None
 
     def ready(self, until=None):
         """Waits for its first steps; one that has not made them by then is left out."""
@@ -67,7 +72,7 @@ class Side:
             self.process.kill()
             self.why = "not ready in time"
         if not self.why:
-            self.answer("first")
+            self.answer("curve")
 
     def answer(self, field):
         line = self.process.stdout.readline()
@@ -97,13 +102,26 @@ class Side:
             self.process.communicate("end\n")
 
 
+def rates_of(side):
+    if not side.rates:
+        return {}
+    return dict(median=statistics.median(side.rates), lowest=min(side.rates), highest=max(side.rates))
+
+
+def apart(sides):
+    """The largest distance of a first step's loss from that of the first side, as a share of it, by side."""
+    first, others = sides[0].curve, [side for side in sides[1:] if side.curve]
+    return {side.side: max(abs(a - b) / max(abs(a), 1e-3) for a, b in zip(first, side.curve))
+            for side in others if first}
+
+
 def measure(name, options, ahead=()):
     """`ahead`: sides that are ready already."""
     sides = [Side(side, name, options) for side in options.sides[:len(options.sides) - len(ahead)]]
     for side in sides:
         side.ready()
     sides += ahead
-    for seconds in (options.seconds / 4, options.seconds):
+    for seconds in (options.seconds / 4, options.seconds) if options.windows else ():
         for side in sides:
             side.window(seconds)
     for _ in range(options.windows):
@@ -111,15 +129,15 @@ def measure(name, options, ahead=()):
             side.window()
     for side in sides:
         side.end()
-    case = cases.case_of(name, options.tiny)
+    case = cases.case_of(name, options)
     row = dict(row=name, what=case["what"], unit=case["unit"], windows=options.windows, seconds=options.seconds,
                tiny=options.tiny, sides={})
     for side in sides:
         row["sides"][side.side] = dict(why=side.why) if side.why else dict(
-            mode=side.mode, median=statistics.median(side.rates), lowest=min(side.rates), highest=max(side.rates),
-            first_loss=side.first, last_loss=side.last)
+            mode=side.mode, curve=[float("%.5g" % loss) for loss in side.curve], last_loss=side.last, **rates_of(side))
     medians = [row["sides"][s.side].get("median") for s in sides]
     rivals = [m for m in medians[1:] if m]
+    row["apart"] = apart(sides)
     row["ratio"] = medians[0] / max(rivals) if medians[0] and rivals else None
     return row
 
@@ -130,6 +148,8 @@ def main():
     parser.add_argument("--sides", nargs="+", default=["fluid", "torch", "jax"], choices=["fluid", "torch", "jax"])
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--curve", type=int, default=20, help="steps from the equal beginning whose losses are shown")
+    parser.add_argument("--batch", type=int, help="another size of a batch")
     parser.add_argument("--together", type=float, metavar="SECONDS", help="all sides but the first get ready for all rows "
                         "at once; those that are not by then are left out")
     parser.add_argument("--out")
@@ -152,7 +172,7 @@ def main():
                 side.ready(until)
     for name in options.rows:
         measured = measure(name, options, ahead[name])
-        good = good and "median" in measured["sides"][options.sides[0]]
+        good = good and "why" not in measured["sides"][options.sides[0]]
         row = json.dumps(measured)
         print(row, flush=True)
         if options.out:

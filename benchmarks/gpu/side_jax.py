@@ -3,6 +3,7 @@ JAX has no other; G1 and G4 need a library of models and are compared with PyTor
 import itertools
 
 import cases
+import common
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 MODELS = ("G2", "G3a", "G3b")
 
 
-def layers_of(sizes, rng):
-    return [(jnp.asarray(rng.normal(0, (2 / a) ** 0.5, (a, b)), jnp.float32), jnp.zeros(b)) for a, b in zip(sizes, sizes[1:])]
+def layers_of(sizes, first=0):
+    """Matrices by common.weight, as the other sides have them, from the number `first` on; biases of zeros."""
+    return [(jnp.asarray(common.weight(first + k, shape)), jnp.zeros(shape[1])) for k, shape in enumerate(zip(sizes, sizes[1:]))]
 
 
 def dense(layers, x):
@@ -21,17 +23,17 @@ def dense(layers, x):
     return x
 
 
-def model(case, rng):
+def model(case):
     """(parameters, logits(parameters, sample))"""
     if case["name"] == "G3a":
-        return layers_of([784, 200, 200, 10], rng), lambda p, sample: dense(p, sample[0])
-    table = jnp.asarray(rng.normal(0, 0.01, (case["rows"], case["width"])), jnp.float32)
+        return layers_of([784, 200, 200, 10]), lambda p, sample: dense(p, sample[0])
+    table = jnp.asarray(common.weight(0, (case["rows"], case["width"])))
     width = cases.data.SLOTS * case["width"] + cases.data.DENSE
 
     def logits(p, sample):
         x, ids, _ = sample
         return dense(p[1], jnp.concatenate([p[0][ids].reshape(ids.shape[0], -1), x], 1))
-    return (table, layers_of([width, 400, 400, 400, 2], rng)), logits
+    return (table, layers_of([width, 400, 400, 400, 2], 1)), logits
 
 
 def chain(case):
@@ -55,7 +57,7 @@ def prepare(case, options):
         return chain(case)
     if "rows" not in case and case["name"] != "G3a":
         raise NotImplementedError("%s is not written in JAX" % case["name"])
-    params, logits = model(case, np.random.RandomState(1))
+    params, logits = model(case)
     zeros = jax.tree_util.tree_map(jnp.zeros_like, params)
     state = [params, zeros, jax.tree_util.tree_map(jnp.zeros_like, params), jnp.zeros(())]
 

@@ -4,6 +4,7 @@ import itertools
 
 import cases
 import torch
+import torch_parts
 from torch import nn
 
 MIXED = ("G1", "G4")
@@ -87,7 +88,7 @@ def prepare(case, options):
     torch.set_float32_matmul_precision("high")  # TF32, as on the other sides
     torch.manual_seed(1)
     model, logits, how = MODELS[case["name"]](case)
-    model.to(device)
+    torch_parts.set_weights(torch, model).to(device)
     all_optimizers = optimizers(model, fused=device == "cuda", **how)
     mixed = case["name"] in MIXED and not options.float32
     loss_of = compiled(lambda *sample: nn.functional.cross_entropy(logits(*sample), sample[-1].flatten()))
