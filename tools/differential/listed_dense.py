@@ -142,7 +142,12 @@ RULES += [
         why="not nan",
         when=lambda case, theirs, ours: not when.value(case, "X").any(),
     ),
-    Rule(DIFFERS, "gradient of `leaky_relu` with an `alpha` above 1", ("leaky_relu",), when=when.has(lambda a: a["alpha"] > 1)),
+    Rule(
+        DIFFERS,
+        "gradient of `leaky_relu` with an `alpha` above 1",
+        ("leaky_relu",),
+        when=when.has(lambda a: a["alpha"] > 1),
+    ),
     Rule(
         DIFFERS,
         "`center_loss`, if `cluster_num` is not the number of centers",
