@@ -70,15 +70,15 @@ struct Product {
   }
   // All elements, and what lies between rows as it was.
   void check() const {
-    std::vector<float> expected = before;
+    std::vector<float> all = before;
     for (int64_t matrix = 0; matrix < d.batch; ++matrix) {
       for (int64_t i = 0; i < d.m; ++i) {
         for (int64_t j = 0; j < d.n; ++j) {
-          expected[static_cast<size_t>(matrix * d.stride_out + i * d.row_out + j)] = expected(matrix, i, j);
+          all[static_cast<size_t>(matrix * d.stride_out + i * d.row_out + j)] = expected(matrix, i, j);
         }
       }
     }
-    EXPECT_THAT(std::vector<float>(out, out + expected.size()), testing::ElementsAreArray(expected));
+    EXPECT_THAT(std::vector<float>(out, out + all.size()), testing::ElementsAreArray(all));
   }
 
   const GemmDesc d;
