@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What has to be seen on a machine with a GPU, in stages of at most eight minutes each:
 #
-#   tools/gpu_check.sh [--dry] [info] [ops] [nets] [scenarios] [sanitizer] [speed]      without a stage: all of them
+#   tools/gpu_check.sh [--dry] [info] [ops] [nets] [scenarios] [sanitizer] [learning] [speed]   without a stage: all of them
 #
 #   info       the GPU, the driver, the versions of what is installed; one product there
 #   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), against float64
@@ -9,6 +9,7 @@
 #              engine, ctr and dense (four times their tolerances: sums have another order), 100,000 steps of an MLP without growth
 #   scenarios  what tests/simdevice tries with simulated devices: nets, shapes, blocks, values, errors, beside the CPU
 #   sanitizer  compute-sanitizer over the smallest case of each operator
+#   learning   ResNet-50 beside PyTorch from equal matrices, 80 steps of batches of 16 and 256, float32 and bfloat16
 #   speed      G1-G4 beside torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
 #
 # It takes anabranch from wheels in dist/ (./dev wheels; ./dev cuda wheel), which it installs into a folder of its own,
@@ -120,6 +121,22 @@ sanitizer() {
   ops_tests "${checked[@]}" -- "${only[@]}"
 }
 
+learning() {
+  local curves=("$python" benchmarks/gpu/run.py --rows G1 --sides fluid torch --mode eager --windows 0) batch float pids=() pid rc=0
+  if [ -n "$dry" ]; then
+    "${curves[@]}" --tiny --float32 --curve 4
+    return
+  fi
+  for batch in 16 256; do
+    for float in '' --float32; do
+      "${curves[@]}" --curve 80 --batch "$batch" $float --out "$out/learning.jsonl" &
+      pids+=($!)
+    done
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || rc=1; done
+  return $rc
+}
+
 speed() {
   if [ -n "$dry" ]; then
     "$python" benchmarks/gpu/run.py --tiny --float32 --sides fluid --windows 2 --seconds 0.1 --out "$out/speed.jsonl"
@@ -132,11 +149,11 @@ stages=()
 for word in "$@"; do
   case $word in
     --dry) dry=1 ;;
-    info | ops | nets | scenarios | sanitizer | speed) stages+=("$word") ;;
-    *) sed -n '2,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    info | ops | nets | scenarios | sanitizer | learning | speed) stages+=("$word") ;;
+    *) sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
-[ ${#stages[@]} -gt 0 ] || stages=(info ops nets scenarios sanitizer speed)
+[ ${#stages[@]} -gt 0 ] || stages=(info ops nets scenarios sanitizer learning speed)
 [ -z "$dry" ] || export FLAGS_device_plugin=simdevice
 install || { say "installing failed"; exit 1; }
 export -f ops_tests say "${stages[@]}"

@@ -8,7 +8,7 @@ Every engine runs in its own process, by the interpreter that GPU_FLUID_PYTHON, 
 else this one; all of a row get ready at once, and each waits while another one is measured. Products of float32 may round
 their operands to TF32 on all sides, as JAX does where nothing is said. A side that cannot run a row says why and is left out of it.
 All sides begin with equal matrices, and the losses of their first steps (--curve) stand beside the rates: with --windows 0
-they are all that is measured.
+they are all that is measured, and a row fails where the first side learns less (`learns`).
 --tiny with FLAGS_device_plugin=simdevice tries the scripts where there is no GPU; its numbers mean nothing.
 """
 import argparse
@@ -115,6 +115,13 @@ def apart(sides):
             for side in others if first}
 
 
+def learns(sides):
+    """Whether the first side ends its curve as low as the best of the others, with room for rounding: the means of the last
+    quarters. None without a rival."""
+    means = [statistics.mean(side.curve[-max(1, len(side.curve) // 4):]) for side in sides if side.curve]
+    return means[0] <= 1.2 * min(means[1:]) + 0.05 if len(means) > 1 and sides[0].curve else None
+
+
 def measure(name, options, ahead=()):
     """`ahead`: sides that are ready already."""
     sides = [Side(side, name, options) for side in options.sides[:len(options.sides) - len(ahead)]]
@@ -137,7 +144,7 @@ def measure(name, options, ahead=()):
             mode=side.mode, curve=[float("%.5g" % loss) for loss in side.curve], last_loss=side.last, **rates_of(side))
     medians = [row["sides"][s.side].get("median") for s in sides]
     rivals = [m for m in medians[1:] if m]
-    row["apart"] = apart(sides)
+    row["apart"], row["learns"] = apart(sides), learns(sides)
     row["ratio"] = medians[0] / max(rivals) if medians[0] and rivals else None
     return row
 
@@ -172,7 +179,7 @@ def main():
                 side.ready(until)
     for name in options.rows:
         measured = measure(name, options, ahead[name])
-        good = good and "why" not in measured["sides"][options.sides[0]]
+        good = good and "why" not in measured["sides"][options.sides[0]] and (options.windows or measured["learns"])
         row = json.dumps(measured)
         print(row, flush=True)
         if options.out:

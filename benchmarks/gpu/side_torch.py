@@ -85,6 +85,8 @@ def prepare(case, options):
     compiled = (lambda fn: fn) if options.mode == "eager" else lambda fn: torch.compile(fn, mode=options.mode)
     if case["name"] == "G3b":
         return chain(case, device, compiled)
+    if case["name"] not in MODELS:
+        raise NotImplementedError("%s is not written in PyTorch" % case["name"])
     torch.set_float32_matmul_precision("high")  # TF32, as on the other sides
     torch.manual_seed(1)
     model, logits, how = MODELS[case["name"]](case)

@@ -1,4 +1,6 @@
 """tools/gpu_check.sh and benchmarks/gpu on a device that the CPU plays: that they run, and that they can fail."""
+import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -44,6 +46,31 @@ def test_rows_in_small(tmp_path):
     assert [row["row"] for row in rows] == ["G2", "G3a", "G3b"]
     for row in rows:
         assert row["sides"]["fluid"]["median"] > 0 and row["tiny"] and row["ratio"] is None
+        assert len(row["sides"]["fluid"]["curve"]) == 20 and row["learns"] is None
+
+
+@played
+@pytest.mark.slow
+def test_a_loader_feeds_the_same_batches(tmp_path):
+    environment = dict(os.environ, FLAGS_device_plugin="simdevice", PYTHONPATH=os.path.join(ROOT, "python"))
+    out = tmp_path / "rows.jsonl"
+    subprocess.run([sys.executable, RUN, "--tiny", "--float32", "--sides", "fluid", "--windows", "1", "--seconds",
+                    "0.05", "--rows", "G1", "G1d", "--curve", "3", "--out", str(out)], env=environment, check=True)
+    pinned, loaded = [json.loads(line)["sides"]["fluid"]["curve"] for line in out.read_text().splitlines()]
+    assert len(set(pinned)) == 3 and pinned == loaded
+
+
+def test_a_side_that_learns_less_is_seen(monkeypatch):
+    monkeypatch.syspath_prepend(os.path.dirname(RUN))
+    spec = importlib.util.spec_from_file_location("gpu_run", RUN)
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+
+    def side(*curve):
+        return argparse.Namespace(curve=list(curve))
+    falls, stays = side(7.0, 3.0, 1.0, 0.02), side(7.5, 4.0, 3.0, 2.03)
+    assert run.learns([falls, stays]) and run.learns([falls, falls]) and not run.learns([stays, falls])
+    assert run.learns([falls]) is None and run.learns([falls, side()]) is None
 
 
 @played
