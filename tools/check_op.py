@@ -124,7 +124,7 @@ def layer_calls(name, info):
 def golden(name, info):
     listed = json.loads(read("tests", "golden", "expected_failures.json"))["both"]
     word = re.compile(r"(?<!\w)%s(?!\w)" % re.escape(name))
-    waiting = [line for line, why in listed.items() if word.search(line + " " + why)]
+    waiting = [line for line, entry in listed.items() if word.search(line + " " + entry["why"])]
     return (MISSING, "still fails: " + ", ".join(waiting)) if waiting else (OK, "no expected failure names it")
 
 

@@ -17,9 +17,11 @@ def own_deviation(b, away, stacked):
     return farthest.reshape((-1,) + (1,) * (d.ndim - 1))
 
 
-def compare(got, expected, rtol, atol, rtols=None, skip=(), stacked=False):
+def compare(got, expected, rtol, atol, rtols=None, skip=(), stacked=False, differing=None):
     """-> (ok, worst error, where). Error of an element: |a-b| / (max(|b|, rms(b)) + atol/rtol).
 
+    The names of the arrays that differ are appended to the list `differing`, with a mark if they are not comparable or
+    not finite: "NAME (missing)", "NAME (shape)", "NAME (dtype)" or "NAME (not finite)".
     Where the reference has recorded how far it deviates from itself, OWN_TIMES of that is allowed, too.
     """
     import numpy as np
@@ -33,20 +35,20 @@ def compare(got, expected, rtol, atol, rtols=None, skip=(), stacked=False):
         if rt is None or any(base.startswith(p) for p in skip):
             continue
         if k not in got:
-            hard.append("%s: missing" % k)
+            hard.append((k + " (missing)", "%s: missing" % k))
             continue
         a = np.asarray(got[k])
         if a.shape != b.shape:
-            hard.append("%s: shape %s, expected %s" % (k, a.shape, b.shape))
+            hard.append((k + " (shape)", "%s: shape %s, expected %s" % (k, a.shape, b.shape)))
             continue
         if b.dtype.kind in "US":
             d = a.astype(str) != b.astype(str)
             if d.any():
                 i = tuple(int(x) for x in np.argwhere(d)[0]) if d.ndim else ()
-                hard.append("%s%s: %r, expected %r" % (k, list(i), str(a[i])[:80], str(b[i])[:80]))
+                hard.append((k, "%s%s: %r, expected %r" % (k, list(i), str(a[i])[:80], str(b[i])[:80])))
             continue
         if a.dtype != b.dtype:
-            hard.append("%s: dtype %s, expected %s" % (k, a.dtype, b.dtype))
+            hard.append((k + " (dtype)", "%s: dtype %s, expected %s" % (k, a.dtype, b.dtype)))
             continue
         if b.size == 0:
             continue
@@ -54,7 +56,8 @@ def compare(got, expected, rtol, atol, rtols=None, skip=(), stacked=False):
             d = a != b
             if d.any():
                 i = tuple(int(x) for x in np.argwhere(d)[0]) if d.ndim else ()
-                hard.append("%s%s: %s, expected %s (%d of %d values)" % (k, list(i), a[i], b[i], int(d.sum()), d.size))
+                hard.append((k, "%s%s: %s, expected %s (%d of %d values)" % (
+                    k, list(i), a[i], b[i], int(d.sum()), d.size)))
             continue
         a, b = a.astype(np.float64), b.astype(np.float64)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -69,16 +72,18 @@ def compare(got, expected, rtol, atol, rtols=None, skip=(), stacked=False):
             err = np.where(np.isnan(err), np.inf, err)
         m = float(err.max())
         if m > rt:
-            bad.append(k)
+            bad.append(k + " (not finite)" if (fin & ~np.isfinite(a)).any() else k)
         if m / rt > ratio:
             ratio, worst = m / rt, m
             i = np.unravel_index(int(err.argmax()), err.shape) if err.ndim else ()
             where = "%s%s: %.9g, expected %.9g" % (k, [int(x) for x in i], a[i], b[i])
     n = len(bad) + len(hard)
     if hard:
-        worst, where = float("inf"), hard[0]
+        worst, where = float("inf"), hard[0][1]
     if n:
         where += " (%d of %d arrays differ)" % (n, len(expected))
+    if differing is not None:
+        differing += bad + [name for name, _ in hard]
     return n == 0, worst, where
 
 

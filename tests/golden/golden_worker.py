@@ -99,15 +99,16 @@ def worker(args):
                 continue
             rtols = getattr(mod, "RTOLS", None)
             skip = tuple(getattr(mod, "SKIP", {}).get(mode, ()))
-            ok, err, where = compare(box["trace"], load_npz(tp), rtol, atol, rtols, skip, True)
+            arrays, finals = [], []
+            ok, err, where = compare(box["trace"], load_npz(tp), rtol, atol, rtols, skip, True, arrays)
             if os.path.exists(fp):
                 ok2, e2, w2 = compare(box["final"], load_npz(fp), frtol, atol,
-                                     getattr(mod, "FINAL_RTOLS", None), skip)
+                                     getattr(mod, "FINAL_RTOLS", None), skip, differing=finals)
                 if ok and not ok2 or (ok == ok2 and e2 / frtol > err / rtol):
                     err, where = e2, "final " + w2
                 ok = ok and ok2
             emit(mode=mode, ok=ok, err=err if err != float("inf") else None, where=where,
-                 sec=round(time.time() - t0, 2))
+                 arrays=arrays + ["final " + name for name in finals], sec=round(time.time() - t0, 2))
         except Exception as e:
             fail(mode, e, t0)
 

@@ -149,18 +149,39 @@ def test_what_fails_in_the_default_mode_only_is_a_documented_difference():
     with open(os.path.join(GOLDEN, "..", "..", "docs", "differences.md"), encoding="utf-8") as page:
         flagged = {line.split("|")[1].strip() for line in page if line.rstrip().endswith("| flag |")}
     assert set(expected) == {"both", "default"}
-    assert set(expected["default"].values()) <= flagged
+    assert {entry["why"] for entry in expected["default"].values()} <= flagged
 
 
-def test_a_listed_line_that_passes_is_an_error(tmp_path):
-    assert [golden.verdict(ok, why) for why in (None, "later") for ok in (True, False)] == [
-        "PASS", "FAIL", "XPASS", "XFAIL"]
-    path = tmp_path / "list.json"
-    path.write_text(json.dumps({"both": {"crf *": "layers.crf"}, "default": {"gru exe": "a row", "gone exe": "a row"}}))
+@pytest.mark.parametrize("ok, arrays, said", [
+    (True, [], "XPASS"), (False, ["loss", "final w"], "XFAIL"), (False, ["loss", "final w", "final w_moment"], "XFAIL"),
+    (False, ["loss", "final w", "final b"], "FAIL: not listed: final b"),
+    (False, ["loss"], "FAIL: listed, but equal: final w*"), (False, [], "FAIL: it raises"),
+    (False, None, "FAIL: it raises")])
+def test_a_listed_line_differs_in_the_listed_arrays_alone(ok, arrays, said):
+    entry = {"why": "a row", "arrays": ["loss", "final w*"]}
+    assert ("%s: %s" % golden.verdict(ok, entry, arrays)).startswith(said)
+
+
+def test_lines_that_are_not_listed():
+    assert [golden.verdict(ok, None, ["loss"])[0] for ok in (True, False)] == ["PASS", "FAIL"]
+
+
+def test_an_entry_without_a_line_is_an_error(tmp_path):
+    path, row = tmp_path / "list.json", {"why": "a row", "arrays": ["loss"]}
+    path.write_text(json.dumps({"both": {"crf *": row}, "default": {"gru exe": row, "gone exe": row}}))
     expected = golden.Expected(str(path))
-    assert expected.reason("exact", "crf build") == "layers.crf" and expected.reason("exact", "gru exe") is None
-    assert expected.reason("default", "gru exe") == "a row"
+    assert expected.entry("exact", "crf build") == row and expected.entry("exact", "gru exe") is None
+    assert expected.entry("default", "gru exe") == row
     assert expected.unused(["exact", "default"]) == ["default: gone exe"] and expected.unused(["exact"]) == []
+
+
+def test_arrays_that_differ_are_named():
+    one, differing = numpy.float32([1]), []
+    recorded = {"a": one, "b": one, "c": numpy.int64([1]), "d": one, "e": one, "f": one, "g": one}
+    got = {"a": one, "b": 2 * one, "c": numpy.int64([2]), "e": one * numpy.nan, "f": numpy.ones((1, 1), "float32"),
+           "g": numpy.float64([1])}
+    assert not golden.compare(got, recorded, 1e-5, 1e-7, differing=differing)[0]
+    assert sorted(differing) == ["b", "c", "d (missing)", "e (not finite)", "f (shape)", "g (dtype)"]
 
 
 #: Only rounding makes its gradient differ from 0: the biases of BERT's keys add one number to all logits of a softmax.
