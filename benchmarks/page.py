@@ -47,19 +47,21 @@ def figures(found, target):
     lines = ["Each figure is the speed of Anabranch divided by the speed of the rival in its best configuration. The 95 %",
              "interval is in parentheses. For import and memory, the figure is the rival's value divided by Anabranch's.", "",
              "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
+    shown = []
     for what, row, pattern in WORKLOADS:
         rivals = [e for e in of_workload(found, row, pattern) if e["ratio"]]
+        shown += rivals
         if rivals:
             old = [ratio_text(e) for e in rivals if e["engine"] == "fluid18"]
             others = sorted((e for e in rivals if e["engine"] != "fluid18"), key=lambda e: e["ratio"][0])
             lines.append("| %s | %s | %s |" % (what, old[0] if old else "", "; ".join(
-                "%s %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
+                "%s: %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
-    rivals = names_of([e for e in found if e["engine"] not in ("product", "fluid18")])
+    versions = names_of([e for e in shown if e["engine"] != "fluid18"])
     told = ("The figures were measured on %s at commit %s, with %s, on %s. *Wide*: one side of the interval is wider than 5 %%. "
             "*Noisy*: other work disturbed most rounds. *Flat loss*: in the measured steps, the loss changed too little to "
             "prove that the engine learned. [All rows and the method](%s)." % (dates[-1][:10], ", ".join(commits),
-                                                               rivals or "no other engine", "; ".join(machines), target))
+                                                               versions or "no other engine", "; ".join(machines), target))
     return "\n".join(lines + ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""])
 
 

@@ -202,7 +202,7 @@ def test_figures_are_put_between_the_marks(records, tmp_path, monkeypatch):
     assert page.put_figures(entries_of(records), str(tmp_path)) == ["README.md"]
     text = (tmp_path / "README.md").read_text()
     assert text.startswith("before\n") and text.endswith("after\n")
-    assert "old" not in text and "0.60 (0.60 to 0.60)" in text
+    assert "old" not in text and "| chain of 1,000 tiny operators |  | PyTorch: 0.60 (0.60 to 0.60) |" in text
 
 
 def test_every_row_is_measured_or_says_why_not():
