@@ -308,12 +308,13 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     names_of = {module: names for module, names in absent.items() if names}
     total = {name for names in names_of.values() for name in names}
     lines = ["# Absent names", "",
-             "Anabranch has all public names (`__all__`) of PaddlePaddle Fluid 1.8.5 except these:",
-             "%d names in %d modules, and %d complete modules. Using one raises `AttributeError` or"
-             % (len(total), len(names_of), len(gone)),
-             "`ImportError`. Under `anabranch run`, these names can be imported, and their first use",
-             "raises `NotImplementedError` with a hint.", "",
-             MARK + " from `tools/fluid_modules.json`, `fluid_elsewhere.json`", "and `fluid_touched.json`.", "",
+             "Anabranch has all public names (`__all__`) of PaddlePaddle Fluid 1.8.5 except %d names in"
+             % len(total), "%d modules, and %d complete modules. This page lists them. An absent name raises"
+             % (len(names_of), len(gone)),
+             "`AttributeError` or `ImportError`. Under `anabranch run`, scripts can import these names,",
+             "and their first use raises `NotImplementedError` with a hint.", "",
+             "`tools/generate_modules.py` writes this page from `tools/fluid_modules.json`,",
+             "`fluid_elsewhere.json` and `fluid_touched.json`.", "",
              "## Names", "", "| module | absent names |", "|---|---|"]
     lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in names_of.items()]
     lines += ["", "## Complete modules", ""]
