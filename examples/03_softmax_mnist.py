@@ -49,11 +49,11 @@ def main(fast):
         return float(executor.run(test_program, feed=feed, fetch_list=[accuracy])[0].mean())
 
     train_with(main_program, "Executor", seed=1)
-    print("test accuracy: %.4f" % test_accuracy())
+    print("Executor, test accuracy: %.4f" % test_accuracy())
 
     parallel = fluid.CompiledProgram(main_program).with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(2))
     train_with(parallel, "CompiledProgram", seed=2)
-    print("test accuracy: %.4f" % test_accuracy())
+    print("CompiledProgram, test accuracy: %.4f" % test_accuracy())
 
 
 if __name__ == "__main__":

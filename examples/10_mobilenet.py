@@ -123,7 +123,7 @@ def main():
     with fluid.scope_guard(fluid.Scope() if hasattr(fluid, "Scope") else fluid.core.Scope()):
         program, feeds, fetches = fluid.io.load_inference_model(arguments.out, exe)
         again = accuracy(lambda x: exe.run(program, feed={feeds[0]: x}, fetch_list=fetches)[0], *held_out)
-    print("the same of the saved model: %.4f" % again)
+    print("test accuracy, saved model: %.4f" % again)
 
 
 if __name__ == "__main__":

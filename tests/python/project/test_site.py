@@ -48,6 +48,52 @@ def test_pages_of_topics_exist_or_are_written_by_the_build():
     assert {"quickstart", "tutorial", "performance", "docker", "license", "out of memory", "dygraph"} <= words
 
 
+def entries(page):
+    """[(caption or None, pages)] of the tables of contents of a page of docs, without globs."""
+    folder = os.path.dirname(page)
+    with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:
+        tables = re.findall(r"^```{toctree}\n(.*?)^```", file.read(), re.M | re.S)
+    found = []
+    for table in tables:
+        caption = re.search(r"^:caption: (.*)$", table, re.M)
+        names = [re.sub(r".*<(.*)>", r"\1", line) for line in table.splitlines() if line and line[0] != ":"]
+        found.append((caption and caption.group(1), [os.path.join(folder, name) for name in names if "*" not in name]))
+    return found
+
+
+def test_the_contents_show_installing_first_and_pages_for_developers_apart():
+    groups = dict(entries("index.md"))
+    assert list(groups) == ["Start", "Use", "Understand and change"]
+    assert groups["Start"][0] == "install"
+    top = {page for pages in groups.values() for page in pages}
+    for _, pages in entries("develop/index.md"):
+        assert top.isdisjoint(pages)
+
+
+def test_each_page_has_its_own_title():
+    """Titles are the labels of the contents: of two pages that are called alike, nobody knows which to open."""
+    titles = {}
+    for folder, _, files in os.walk(os.path.join(ROOT, "docs")):
+        for name in files:
+            if name.endswith(".md"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    title = re.search(r"^# (.*)$", file.read(), re.M)
+                if title:
+                    titles.setdefault(title.group(1), []).append(os.path.relpath(os.path.join(folder, name), ROOT))
+    assert len(titles) > 60
+    assert {title: pages for title, pages in titles.items() if len(pages) > 1} == {}
+
+
+def test_a_recipe_shows_code_before_its_first_table():
+    """Only a table whose rows show calls, as in save_and_load.md, may come first."""
+    for folder, _, files in os.walk(os.path.join(ROOT, "docs", "do")):
+        for name in files:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                before = re.split(r"^(?:```\w|    \S)", file.read(), maxsplit=1, flags=re.M)[0]
+            rows = re.findall(r"^\|(?!---).*$", before, re.M)[1:]
+            assert all("(" in row for row in rows), "%s: a table comes before the first command" % name
+
+
 def test_other_names_of_classes_are_classes():
     assert site_answers._kind("anabranch.fluid.optimizer.Adam", "attribute", set()) == "class"
     assert site_answers._kind("anabranch.Report.T", "attribute", {"anabranch.Report"}) == "attribute"
