@@ -1,4 +1,4 @@
-"""File systems by the names of ``paddle.distributed.fs_wrapper``."""
+"""File systems, with the names of ``paddle.distributed.fs_wrapper``."""
 from __future__ import annotations
 
 import abc
@@ -51,11 +51,11 @@ class FS(abc.ABC):
     rmr: Callable[[Any, str], None] = delete
 
     def upload(self, local_path: str, fs_path: str) -> None:
-        """Copies a local file or folder."""
+        """Copies a file or folder of this machine to the file system."""
         self._files.put(local_path, fs_path)
 
     def download(self, fs_path: str, local_path: str) -> None:
-        """Copies a file or folder to this machine."""
+        """Copies a file or folder of the file system to this machine."""
         self._files.get(fs_path, local_path)
 
 
@@ -86,7 +86,7 @@ class BDFS(FS):
         sleep_inter (int): no effect. Default 1000.
 
     Raises:
-        ValueError: HADOOP_HOME of the environment, where the command is, is not set.
+        ValueError: the environment variable HADOOP_HOME, which names the folder of Hadoop, is not set.
     """
 
     def __init__(self, hdfs_name: str, hdfs_ugi: str, time_out: int = 20 * 60 * 1000, sleep_inter: int = 1000) -> None:

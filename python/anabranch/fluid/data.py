@@ -21,7 +21,7 @@ def data(name: str, shape: Shape, dtype: DType = "float32", lod_level: int = 0) 
         name (str): name of the variable, the key in ``feed``.
         shape (list|tuple): the whole shape, including the batch. None or -1 stands for any extent.
         dtype (str|numpy.dtype|VarType): dtype of the elements. Default 'float32'.
-        lod_level (int): number of levels of sequences. Default 0.
+        lod_level (int): number of LoD levels. Default 0.
 
     Returns:
         Variable: the variable, in the global block of the default main program. It has no gradient.

@@ -1,4 +1,4 @@
-"""Graph passes that scripts add by the names of Fluid 1.8.5."""
+"""The graph passes of Fluid 1.8.5, which scripts add by their names."""
 from __future__ import annotations
 
 from typing import Any

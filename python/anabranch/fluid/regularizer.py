@@ -105,7 +105,7 @@ def append_regularization_ops(parameters_and_grads: Sequence[Any],
 
     Args:
         parameters_and_grads (list): (parameter, gradient) pairs; a gradient may be None.
-        regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
+        regularization (WeightDecayRegularizer, optional): regularizer of the parameters that have none themselves.
 
     Returns:
         list: (parameter, gradient) pairs, in which each gradient includes the decay.

@@ -4,8 +4,9 @@
 
 Each trial is a cluster of processes on this machine. The script runs as under ``anabranch launch``, except that the
 trial replaces the strategy given to ``fleet.distributed_optimizer`` and ends the script after a number of steps. Every
-strategy therefore has seen equally many batches when the results are compared: by the AUC over all workers where the
-program computes one, else by the loss that the script fetches, or by the number that ``--metric`` finds in its output.
+strategy therefore has seen the same number of batches when the results are compared: by the AUC over all workers if
+the program computes one, otherwise by the loss that the script fetches, or by the number that ``--metric`` finds in its
+output.
 """
 from __future__ import annotations
 

@@ -73,8 +73,9 @@ def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
     """Places of CPU replicas.
 
     Args:
-        device_count (int, optional): number of replicas. Default: the environment variable ``CPU_NUM``; if that is not
-            set, 1 with a warning, or with ``FLAGS_cpu_num_default=cores`` one per core that the process may use.
+        device_count (int, optional): number of replicas. Default: the environment variable ``CPU_NUM``. If it is not
+            set, the default is 1, with a warning; with ``FLAGS_cpu_num_default=cores``, it is the number of cores that
+            the process may use.
 
     Returns:
         list of CPUPlace.
@@ -150,8 +151,8 @@ class CUDAPlace:
 
 
 class CUDAPinnedPlace:
-    """Pinned host memory, which devices copy from and to without the CPU. Programs do not run there: set a tensor there
-    by ``tensor.set(array, CUDAPinnedPlace())`` and read it like one on the CPU.
+    """Pinned host memory. Devices copy from it and to it without the CPU. Programs do not run there:
+    ``tensor.set(array, CUDAPinnedPlace())`` stores a tensor there, and you read it like a tensor on the CPU.
 
     Raises:
         NotImplementedError: the device plug-in is missing; use :class:`CPUPlace`, as ``anabranch run`` does.
@@ -195,7 +196,7 @@ for _kind in (_core.CPUPlace, CUDAPlace, CUDAPinnedPlace):
 
 
 def _place_of(tensor):
-    """The place of a tensor's memory; the CPU before any is allocated."""
+    """The place of a tensor's memory. A tensor without memory is on the CPU."""
     device = tensor._device()
     return _core.CPUPlace() if device == -1 else CUDAPinnedPlace() if device == -2 else CUDAPlace(device)
 
@@ -207,7 +208,7 @@ def devices_of(places: Any) -> list[int]:
 
 
 def check_places(places: Any, what: str) -> list[Any]:
-    """Checks places to run on, or to read for, and returns them as a list.
+    """Checks the places of a program or a reader, and returns them as a list.
 
     Args:
         places (list|tuple|CPUPlace|CUDAPlace): one place or several of one kind.
@@ -243,8 +244,8 @@ def cuda_places(device_ids: Any = None) -> Any:
     """Places of GPUs.
 
     Args:
-        device_ids (list of int|tuple of int, optional): indices of the devices. Default: the environment variable
-            ``FLAGS_selected_gpus``, such as "0,1,2"; if that is empty, all devices.
+        device_ids (list of int|tuple of int, optional): indices of the devices. Default: the devices in
+            ``FLAGS_selected_gpus``, such as "0,1,2"; if it is empty, all devices.
 
     Returns:
         list of CUDAPlace.

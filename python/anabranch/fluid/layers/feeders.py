@@ -58,7 +58,7 @@ class _Control:
         self.source.set_batches(batches)
 
     def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
-        """Sets a source of samples, which are combined to batches."""
+        """Sets a source of samples, which are grouped into batches."""
         self.decorate_sample_list_generator(batched(sample_generator, batch_size, drop_last))
 
     def attach(self, reader):
@@ -104,15 +104,15 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
         capacity (int): number of batches to prepare ahead of time, at least 1.
         shapes (list of list): shape of each tensor. -1 stands for any extent.
         dtypes (list of str): dtypes of the tensors.
-        lod_levels (list of int, optional): number of levels of sequences of each tensor. Default 0.
+        lod_levels (list of int, optional): number of LoD levels of each tensor. Default 0.
         name (str, optional): prefix of the names of its variables.
         use_double_buffer (bool): appends the op of a double buffer. Batches are prepared ahead of time in any case.
             Default True.
 
     Returns:
         Variable: the reader, with the methods ``decorate_paddle_reader`` (lists of samples),
-        ``decorate_tensor_provider`` (arrays), ``start`` and ``reset``. After ``start``, each ``Executor.run`` takes a
-        batch until it raises EOFException.
+        ``decorate_tensor_provider`` (arrays), ``start`` and ``reset``. After ``start``, each ``Executor.run`` takes
+        one batch. After the last batch, it raises EOFException.
 
     Raises:
         ValueError: ``capacity`` is below 1, or the lists have different lengths.
@@ -134,7 +134,7 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
     """
     levels = [0] * len(shapes) if lod_levels is None else lod_levels
     if not len(shapes) == len(dtypes) == len(levels):
-        raise InvalidValue("py_reader: shapes, dtypes and lod_levels must be equally many, got %d, %d and %d"
+        raise InvalidValue("py_reader: shapes, dtypes and lod_levels must have the same length, got %d, %d and %d"
                            % (len(shapes), len(dtypes), len(levels)))
     described = [_Described(s, as_dtype(t), level, False, "read_%d" % i)
                  for i, (s, t, level) in enumerate(zip(shapes, dtypes, levels))]
@@ -183,7 +183,7 @@ def read_file(reader: Variable) -> Variable | list[Variable]:
     """
     described = getattr(reader, "_described", None)
     if described is None:
-        raise InvalidType("read_file: reader must be what py_reader returned, got %s" % type(reader).__name__)
+        raise InvalidType("read_file: reader must be a reader that py_reader created, got %s" % type(reader).__name__)
     helper = LayerHelper("read_file")
     out = []
     for d in described:
@@ -218,7 +218,8 @@ def double_buffer(reader: Variable, place: Place | None = None, name: str | None
     """
     described = getattr(reader, "_described", None)
     if described is None:
-        raise InvalidType("double_buffer: reader must be what py_reader returned, got %s" % type(reader).__name__)
+        raise InvalidType("double_buffer: reader must be a reader that py_reader created, got %s"
+                          % type(reader).__name__)
     if reader.type != VarType.READER:
         raise InvalidType("double_buffer: reader must be a READER, got %s" % reader.type)
     block = reader.block

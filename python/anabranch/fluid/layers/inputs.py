@@ -25,7 +25,7 @@ def data(name: str, shape: Sequence[int | None], append_batch_size: bool = True,
         shape (list|tuple): extents. None or -1 stands for any extent.
         append_batch_size (bool): prepends -1 to the shape unless it has an unknown extent. Default True.
         dtype (str): dtype of the elements. Default "float32".
-        lod_level (int): number of levels of sequences. Default 0.
+        lod_level (int): number of LoD levels. Default 0.
         type (VarType): type of the variable. Default LOD_TENSOR.
         stop_gradient (bool): the Variable has no gradient. Default True.
 

@@ -73,8 +73,8 @@ class ExponentialMovingAverage(_Applied):
 
     Args:
         decay (float): decay rate. Default 0.999.
-        thres_steps (Variable, optional): [1], the step number. If given, the decay rate is min(decay, (thres_steps + 1)
-            / (thres_steps + 10)), so the average forgets early steps sooner.
+        thres_steps (Variable, optional): the step number, of shape [1]. If given, the decay rate is min(decay,
+            (thres_steps + 1) / (thres_steps + 10)), so the average forgets early steps sooner.
         name (str, optional): prefix of the names of the averages.
 
     Examples:

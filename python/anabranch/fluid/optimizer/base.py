@@ -1,4 +1,4 @@
-"""Base class of the optimizers: the order of a training step's last part and the variables it keeps.
+"""Base class of the optimizers: it appends clipping, regularization and updates, and creates the accumulators.
 
 A subclass defines the op that updates a parameter, the op's state variables (accumulators) and its attributes; see
 ``simple.py`` for the shortest ones.
@@ -44,9 +44,10 @@ class Optimizer(Described):
     """Base class of the optimizers; use a subclass.
 
     Args:
-        learning_rate (float|Variable): global learning rate; a Variable, such as a schedule's, has shape [1].
+        learning_rate (float|Variable): global learning rate. A Variable, such as the result of a schedule,
+            must have shape [1].
         parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
-        regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
+        regularization (WeightDecayRegularizer, optional): regularizer of the parameters that have none themselves.
         grad_clip (GradientClipBase, optional): clips the gradients before the regularization is added.
         name (str, optional): becomes part of the accumulators' names.
 
@@ -217,11 +218,13 @@ class Optimizer(Described):
         return {v.name: v for by_param in self._accumulators.values() for v in by_param.values()}
 
     def set_dict(self, state_dict: Any) -> Any:
-        """Raises NotImplementedError: it is for imperative programs; static ones load files with ``fluid.load``."""
+        """Raises NotImplementedError, because only imperative programs use it. Static programs load files with
+        ``fluid.load``."""
         raise NotOffered("set_dict requires an imperative program: load the state with fluid.load or fluid.io")
 
     def clear_gradients(self) -> Any:
-        """Raises NotImplementedError: it is for imperative programs; gradients of a Program last one run."""
+        """Raises NotImplementedError, because only imperative programs use it. Gradients of a static program last one
+        run."""
         raise NotOffered("clear_gradients requires an imperative program: gradients of a Program last one run")
 
     # ---- the pass over the parameters
@@ -265,8 +268,8 @@ class Optimizer(Described):
         """First half of :meth:`minimize`: appends the gradient ops.
 
         Args:
-            loss (Variable): [1], the value to minimize.
-            startup_program (Program, optional): the default startup program by default.
+            loss (Variable): the value to minimize, of shape [1].
+            startup_program (Program, optional): Default: the default startup program.
             parameter_list (list, optional): parameters or names. Default: all trainable ones. An empty list counts as
                 not given, with a warning.
             no_grad_set (set, optional): Variables or names that get no gradient.
@@ -291,7 +294,7 @@ class Optimizer(Described):
         if not isinstance(loss, Variable):
             raise Violated("%s: loss must be a Variable, got %s" % (type(self).__name__, type(loss).__name__))
         if len(loss.shape) != 1 or loss.shape[0] != 1:
-            raise Violated("%s: loss must have shape (1,), got %s: reduce it by fluid.layers.mean"
+            raise Violated("%s: loss must have shape (1,), got %s: reduce it with fluid.layers.mean"
                            % (type(self).__name__, tuple(loss.shape)))
         if callbacks is not None and not isinstance(callbacks, list):
             raise Violated("%s: callbacks must be a list, got %s" % (type(self).__name__, type(callbacks).__name__))
@@ -315,7 +318,7 @@ class Optimizer(Described):
         return self._parameter_list
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
-        """Second half of :meth:`minimize`: appends clips, regularization, and one update op per parameter.
+        """Second half of :meth:`minimize`: appends gradient clipping, regularization, and one update op per parameter.
 
         Args:
             params_grads (list): (parameter, gradient) pairs. If none has a gradient, a warning says that nothing is
@@ -364,7 +367,7 @@ class Optimizer(Described):
         """Appends gradients and parameter updates that minimize ``loss`` to its program.
 
         Args:
-            loss (Variable): [1], the value to minimize.
+            loss (Variable): the value to minimize, of shape [1].
             startup_program (Program, optional): receives the initial values of learning rate and accumulators. Default:
                 the default startup program.
             parameter_list (list, optional): parameters or names to update. Default: all trainable ones. An empty list
@@ -372,7 +375,7 @@ class Optimizer(Described):
             no_grad_set (set, optional): Variables or names that get no gradient.
 
         Returns:
-            tuple: the update ops, and the (parameter, gradient) pairs before clip and regularization.
+            tuple: the update ops, and the (parameter, gradient) pairs before clipping and regularization.
 
         Raises:
             AssertionError: ``loss`` is not a Variable of one element.

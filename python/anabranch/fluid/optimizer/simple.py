@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..framework import Variable
 
 _TAIL = """parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
-        regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
+        regularization (WeightDecayRegularizer, optional): regularizer of the parameters that have none themselves.
         grad_clip (GradientClipBase, optional): clips the gradients first.
         name (str, optional): becomes part of the accumulators' names."""
 

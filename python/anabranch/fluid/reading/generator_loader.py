@@ -218,7 +218,7 @@ class GeneratorLoader(Described):
     # ---- loaders that the program reads
 
     def start(self) -> None:
-        """Starts a pass: each ``Executor.run`` reads a batch, until it raises EOFException.
+        """Starts a pass. Each ``Executor.run`` reads one batch; after the last batch, it raises EOFException.
 
         Raises:
             AssertionError: the loader is iterable.

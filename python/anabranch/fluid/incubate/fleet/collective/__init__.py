@@ -160,7 +160,7 @@ class CollectiveOptimizer(DistributedOptimizer):
         """Appends gradients, updates, and ops that sum gradients over all workers.
 
         Args:
-            loss (Variable): [1], the value to minimize.
+            loss (Variable): the value to minimize, of shape [1].
             startup_program (Program, optional): the default startup program.
             parameter_list (list, optional): parameters to train. Default: all.
             no_grad_set (set, optional): variables that get no gradient.

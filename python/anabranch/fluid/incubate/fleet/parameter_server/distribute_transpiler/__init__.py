@@ -296,7 +296,7 @@ class TranspilerOptimizer(DistributedOptimizer):
         """Appends gradients and updates, then splits the program for this process.
 
         Args:
-            loss (Variable): [1], the value to minimize.
+            loss (Variable): the value to minimize, of shape [1].
             scopes: not used.
             startup_program (Program, optional): the default startup program.
             parameter_list (list, optional): parameters to train. Default: all.
