@@ -57,8 +57,10 @@ class Actor:
     """A process of the job, on the node where Ray has put it.
 
     Args:
-        plan (Plan): with all addresses. ``role`` (Role): this one.
-        node (str): the node at whose address the others connect. ``environment`` (dict): passed on by the launcher.
+        plan (Plan): with all addresses.
+        role (Role): this one.
+        node (str): the node at whose address the others connect.
+        environment (dict): passed on by the launcher.
         cwd (str): the launcher's folder, for nodes that have it.
     """
 
@@ -89,7 +91,8 @@ class RemoteProcess:
 
     Args:
         ray (module). ``actor``: handle of an :class:`Actor`, which Ray starts again ``restarts`` times.
-        role (Role): its role. ``restarts`` (int): restarts that the plan allows.
+        role (Role): its role.
+        restarts (int): restarts that the plan allows.
     """
 
     def __init__(self, ray: Any, actor: Any, role: Role, restarts: int) -> None:
@@ -168,8 +171,9 @@ def addresses(nodes: Sequence[str], hosts: Mapping[str, str], ports: Mapping[str
     """list of str: one address for each process.
 
     Args:
-        nodes (list of str): node of each process. ``hosts`` (dict): address of each node. ``ports`` (dict): free ports
-            of each node.
+        nodes (list of str): node of each process.
+        hosts (dict): address of each node.
+        ports (dict): free ports of each node.
 
     >>> addresses(["a", "b", "a"], {"a": "10.0.0.1", "b": "10.0.0.2"}, {"a": [1, 2], "b": [1]})
     ['10.0.0.1:1', '10.0.0.2:1', '10.0.0.1:2']
@@ -228,7 +232,8 @@ def start(plan: Plan, cpus: float = 1.0) -> int:
     """Starts the processes of a plan as actors and waits for them.
 
     Args:
-        plan (Plan): how many servers and workers; their addresses are chosen. ``cpus`` (float): cores of each.
+        plan (Plan): how many servers and workers; their addresses are chosen.
+        cpus (float): cores of each.
 
     Returns:
         int: exit code: 0, or that of the process that failed first.

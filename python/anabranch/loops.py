@@ -34,9 +34,10 @@ class Loop:
         now (callable): clock that returns seconds. Default ``time.perf_counter``.
 
     Attributes:
-        epoch (int): number of the current epoch, from 0 (the line counts from 1). ``step`` (int): number of completed
-            steps.
-        values (dict): name -> newest logged float. ``smoothed`` (dict): name -> Smooth of a value per step.
+        epoch (int): number of the current epoch, from 0 (the line counts from 1).
+        step (int): number of completed steps.
+        values (dict): name -> newest logged float.
+        smoothed (dict): name -> Smooth of a value per step.
         stopped (str): reason that was passed to :meth:`stop`, or None.
 
     Raises:

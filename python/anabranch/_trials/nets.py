@@ -98,8 +98,10 @@ def train(kind: str, steps: int, replicas: int = 1, threads: int = 0, reduce: bo
     """Losses of a net, and steps per second.
 
     Args:
-        kind (str): one of :data:`KINDS`. ``steps`` (int): number of steps, at least 1.
-        replicas (int): number of replicas that share each batch. ``threads`` (int): 0 means that the engine chooses.
+        kind (str): one of :data:`KINDS`.
+        steps (int): number of steps, at least 1.
+        replicas (int): number of replicas that share each batch.
+        threads (int): 0 means that the engine chooses.
         reduce (bool): sends a gradient only to the replica that updates the parameter.
     """
     with net(kind) as made:

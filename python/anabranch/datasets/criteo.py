@@ -34,8 +34,9 @@ class ClickFiles:
         train (list of str): files to train with.
         test (list of str): files that were held out.
         planted_auc (float|None): AUC of the planted probabilities on the test files, which a perfect model would
-            reach. train_command (str), test_command (str): ``pipe_command`` for either list; 'cat' unless both are
-            the same file.
+            reach.
+        train_command (str): ``pipe_command`` for ``train``. It is 'cat' unless both lists contain the same file.
+        test_command (str): the same for ``test``.
         rows (int|None): lines of the training files, where known.
     """
 
@@ -69,7 +70,7 @@ def schema(table_rows: int) -> str:
 
 
 def find(path: str) -> Any:
-    """A real click log.
+    """Finds a real click log.
 
     Args:
         path (str): a file, of which every tenth line is held out; or a folder, whose last file in the order of names is
@@ -131,7 +132,7 @@ def generate(folder: str, rows: int, test_rows: int, files: int = 4, seed: int =
 
     Args:
         folder (str): folder of the files, created if missing.
-        rows (int): lines of all training files together, at least one a file.
+        rows (int): lines of all training files together, at least one per file.
         test_rows (int): lines of the test file, at least 1.
         files (int): training files. Default 4.
         seed (int): seed of the lines. The planted score is the same for all seeds. Default 0.

@@ -62,7 +62,8 @@ def resize_short(im: Any, size: int) -> Any:
     """Resizes an image by bicubic interpolation, so that its shorter edge has ``size`` pixels.
 
     Args:
-        im (numpy.ndarray): an image. ``size`` (int): at least 1.
+        im (numpy.ndarray): an image.
+        size (int): at least 1.
 
     Raises:
         RuntimeError: OpenCV is not installed.
@@ -94,7 +95,8 @@ def center_crop(im: Any, size: int, is_color: bool = True) -> Any:
     """The square in the middle.
 
     Args:
-        im (numpy.ndarray): an image. ``size`` (int): edge of the square, at most that of the image.
+        im (numpy.ndarray): an image.
+        size (int): edge of the square, at most that of the image.
         is_color (bool): accepted; the image's axes tell. Default True.
 
     Raises:
@@ -130,7 +132,8 @@ def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, 
 
     Args:
         im (numpy.ndarray): an image.
-        resize_size (int): size of the shorter edge. ``crop_size`` (int): edge of the cropped square.
+        resize_size (int): size of the shorter edge.
+        crop_size (int): edge of the cropped square.
         is_train (bool): True: the crop is at a random position and may be mirrored. False: it is centered.
         is_color (bool): whether a ``mean`` of one axis has one number for each channel. Default True.
         mean (optional): mean to subtract, one number per channel or an array. Default: none.
@@ -168,7 +171,8 @@ def batch_images_from_tar(data_file: str, dataset_name: str, img2label: Mapping[
     Args:
         data_file (str): tar file; the packed files go to a folder next to it, with its name and ``_batch``.
         dataset_name (str): subfolder for the packed files. If it exists, nothing is packed again.
-        img2label (dict): name in the tar file -> label. ``num_per_batch`` (int): at least 1. Default 1024.
+        img2label (dict): name in the tar file -> label.
+        num_per_batch (int): at least 1. Default 1024.
 
     Returns:
         str: path of the list, a line each.

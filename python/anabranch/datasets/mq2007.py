@@ -196,7 +196,8 @@ def gen_pair(querylist: QueryList, partial_order: str = "full") -> Iterator[Any]
     """([1], numbers of the better one, numbers of the other) of each two documents with different marks.
 
     Args:
-        querylist (QueryList): documents. ``partial_order`` (str): only "full".
+        querylist (QueryList): documents.
+        partial_order (str): only "full".
 
     Raises:
         NotImplementedError: the order is unknown.

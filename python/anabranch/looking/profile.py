@@ -61,7 +61,8 @@ def profile(script: str, args: Sequence[str], path: str, warm: int = 5, steps: i
     """Runs a script for some steps and writes a page about the last of them.
 
     Args:
-        script (str): path. ``args`` (list of str): its arguments.
+        script (str): path.
+        args (list of str): its arguments.
         path (str): page to write.
         warm (int): number of steps before the measurement, in which kernels and threads are chosen; at least 0.
         steps (int): number of measured steps, at least 1; fewer if the script ends.

@@ -24,9 +24,11 @@ class Step:
     """A training step that a script is about to make, or a pass over a Dataset.
 
     Attributes:
-        program (Program): the program that is trained. ``compiled``: the CompiledProgram that the script runs, or None.
+        program (Program): the program that is trained.
+        compiled: the CompiledProgram that the script runs, or None.
         scope (Scope), executor (Executor): of the call.
-        feed, fetch_list: of ``Executor.run``. ``dataset``: of ``train_from_dataset``, else None.
+        feed, fetch_list: of ``Executor.run``.
+        dataset: of ``train_from_dataset``, else None.
         go (callable): makes the step as the script would, and returns the result for the script.
     """
 
@@ -114,7 +116,8 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
     for the script, or raises :class:`Enough` to end the script.
 
     Args:
-        script (str): path. ``args`` (list of str): its arguments.
+        script (str): path.
+        args (list of str): its arguments.
 
     Returns:
         bool: whether it was ended by :class:`Enough`.

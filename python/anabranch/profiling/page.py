@@ -99,8 +99,10 @@ def page_of(report, title="profile", graph=None, memory=None, runs=2):
 
     Args:
         report (Report): measurements.
-        title (str): title of the page. ``runs`` (int): number of the last runs in the timeline, at least 1. Default 2.
-        graph (drawing.Graph, optional): graph to show. ``memory`` (MemoryReport, optional): memory report to show.
+        title (str): title of the page.
+        runs (int): number of the last runs in the timeline, at least 1. Default 2.
+        graph (drawing.Graph, optional): graph to show.
+        memory (MemoryReport, optional): memory report to show.
 
     Returns:
         str: HTML, without a reference to any other file.

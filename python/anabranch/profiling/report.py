@@ -15,7 +15,8 @@ class Row:
     """Measurements of all calls with one name. Times are in nanoseconds.
 
     Attributes:
-        name (str): the row's title. ``place`` (str): the operators it was made of, if it is a single node.
+        name (str): the row's title.
+        place (str): the operators it was made of, if it is a single node.
         calls (int), total_ns, min_ns, max_ns (int): of the calls, measured by the calling thread.
         helped_ns (int): time of other threads in the loops of these calls.
         flops (float): multiplications and additions of products, convolutions and recurrences.
@@ -78,7 +79,8 @@ class Report:
     """The results of a profile. Made by :func:`take`.
 
     Attributes:
-        runs (int): runs of programs. ``run_ns`` (int): time inside the engine.
+        runs (int): runs of programs.
+        run_ns (int): time inside the engine.
         computing_ns (int): the part of ``run_ns`` in which at least one operator ran.
         on_devices_ns (int): time in which at least one operator ran on a device.
         ceiling (tuple): float32 operations and bytes a second of one core of this machine, measured.

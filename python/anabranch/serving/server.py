@@ -59,9 +59,10 @@ class Service:
 
     Args:
         model (Model): the model to serve.
-        workers (int): threads that run it at a time. max_rows (int), wait_s (float), queue (int): of
-            :class:`~anabranch.serving.batching.Batcher`.
-        max_bytes (int): a larger body is refused. timeout_s (float): a request that waits for longer is answered 504.
+        workers (int): number of threads that run the model.
+        max_rows (int), wait_s (float), queue (int): as for :class:`~anabranch.serving.batching.Batcher`.
+        max_bytes (int): largest size of a body.
+        timeout_s (float): seconds after which a request that waits is answered with status 504.
     """
 
     def __init__(self, model: Model, workers: int, max_rows: int, wait_s: float, queue: int, max_bytes: int,

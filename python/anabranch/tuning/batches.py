@@ -45,8 +45,8 @@ def joined(feeds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str
     """Joins several batches into one.
 
     Args:
-        feeds (list of dict): at least one. ``names`` (list of str): variables to join; the others are those of the
-            first.
+        feeds (list of dict): at least one.
+        names (list of str): variables to join; the others are those of the first.
 
     >>> joined([{"x": np.ones((2, 1))}, {"x": np.zeros((1, 1))}], ["x"])["x"].tolist()
     [[1.0], [1.0], [0.0]]

@@ -72,8 +72,10 @@ def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seco
     """Runs a script for some steps, ends it, and measures settings on their batches.
 
     Args:
-        script (str): path. ``args`` (list of str): its arguments.
-        count (int): number of batches, at least 1. ``rounds`` (int): measurements of each setting, at least 1.
+        script (str): path.
+        args (list of str): its arguments.
+        count (int): number of batches, at least 1.
+        rounds (int): measurements of each setting, at least 1.
         seconds (float): duration of a measurement, which takes at least three steps.
 
     Returns:

@@ -12,7 +12,8 @@ def tune_pass(step: scripts.Step, batches: int, rounds: int) -> str:
     """Trains on the first batches of a Dataset with different numbers of trainers and readers.
 
     Args:
-        step (Step): the script's call of ``train_from_dataset``. ``batches`` (int): batches of each trial.
+        step (Step): the script's call of ``train_from_dataset``.
+        batches (int): batches of each trial.
         rounds (int): measurements of each setting.
 
     Returns:

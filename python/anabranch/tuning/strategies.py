@@ -40,8 +40,9 @@ class Sampling(NamedTuple):
     """Settings of a trial.
 
     Attributes:
-        script, args: the script and its arguments. ``servers``, ``workers``: numbers of processes. ``steps``: steps of
-            each worker.
+        script, args: the script and its arguments.
+        servers, workers: numbers of processes.
+        steps: steps of each worker.
         geo_every: steps between two exchanges of GEO, where the script does not set them.
         metric: regular expression with one group around a number in the output; None: AUC or loss.
     """
@@ -163,7 +164,9 @@ def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) ->
     """Runs the strategies alternately, so that other load on the machine affects all of them alike.
 
     Args:
-        how (Sampling): settings. ``only`` (list of str): the strategies. ``rounds`` (int): runs of each, at least 1.
+        how (Sampling): settings.
+        only (list of str): the strategies.
+        rounds (int): runs of each, at least 1.
 
     Returns:
         str: a table.

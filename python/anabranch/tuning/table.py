@@ -31,7 +31,8 @@ def table(trials: Sequence[Trial], failed: Sequence[tuple[Setting, str]], rows: 
     """Describes all measurements, the fastest setting first.
 
     Args:
-        trials (list of Trial): measured, the script's own first. ``failed``: settings that raised, with the reason.
+        trials (list of Trial): measured, the script's own first.
+        failed: settings that raised, with the reason.
         rows (int): number of rows of a batch of the script.
 
     Returns:

@@ -19,7 +19,8 @@ class Setting(NamedTuple):
     Attributes:
         replicas, threads: of a compiled program; 0 replicas: the plain Executor, which has no thread setting; -1: the
             script's own setting.
-        factor: size of a batch relative to the script's. ``bfloat16``: value of ``BuildStrategy.use_bfloat16``.
+        factor: size of a batch relative to the script's.
+        bfloat16: value of ``BuildStrategy.use_bfloat16``.
     """
 
     replicas: int = 0
@@ -61,8 +62,9 @@ def settings(cores: int, compiled: bool, dense: bool) -> list[Setting]:
     """Lists the settings to try.
 
     Args:
-        cores (int): usable cores. ``compiled`` (bool): the script runs a CompiledProgram, so the plain Executor is
-            a different setting. ``dense`` (bool): batches can be halved.
+        cores (int): usable cores.
+        compiled (bool): the script runs a CompiledProgram, so the plain Executor is a different setting.
+        dense (bool): batches can be halved.
 
     Returns:
         list of Setting: the script's own first.
@@ -82,7 +84,9 @@ class Trial:
     """A setting that is ready to run: its program is compiled and its batches are made.
 
     Args:
-        step (Step): a step of the script. ``feeds`` (list of dict): its batches. ``setting`` (Setting): the setting.
+        step (Step): a step of the script.
+        feeds (list of dict): its batches.
+        setting (Setting): the setting.
     """
 
     def __init__(self, step: scripts.Step, feeds: Sequence[dict[str, Any]], setting: Setting) -> None:

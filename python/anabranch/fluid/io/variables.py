@@ -29,7 +29,7 @@ def is_parameter(var: Variable) -> bool:
 
 
 def is_persistable(var: Variable) -> bool:
-    """bool: whether a Variable outlives a run and is not a feed, fetch or reader holder."""
+    """bool: whether a Variable keeps its value between runs and does not hold feeds, fetches or a reader."""
     return var.type not in _NOT_SAVED and var.persistable
 
 
@@ -88,12 +88,13 @@ def save_vars(executor: Executor | None, dirname: str | None, main_program: Prog
 
     Args:
         executor (Executor): ignored; saving does not use it.
-        dirname (str|None): folder, created if missing. None without ``filename`` returns the bytes.
+        dirname (str|None): folder, created if missing. If it is None and ``filename`` is not given, the bytes are
+            returned.
         main_program (Program, optional): program of the variables. Default: the default main program.
         vars (list of Variable, optional): variables to save. Default: all for which ``predicate`` is true.
         predicate (callable, optional): Variable -> bool.
         filename (str, optional): one file for all variables, sorted by name. Default: one file per variable, with its
-            name. A growable table always has its own file: ``<filename>.<variable>`` in the first case.
+            name. A growable table always has its own file: ``<filename>.<variable>`` if ``filename`` is given.
 
     Returns:
         None; bytes when ``dirname`` is None.
