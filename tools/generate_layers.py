@@ -19,6 +19,7 @@ from layer_table import FAMILIES, Layer
 
 import anabranch.fluid as fluid
 from anabranch import _core
+from anabranch.fluid import accepted
 from anabranch.fluid.layers import check
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python", "anabranch", "fluid", "layers")
@@ -78,7 +79,8 @@ class Function:
             slot = self.inputs[schema]
             dtypes = self._dtypes(slot)
             kind = "Variable | Sequence[Variable]" if slot["list"] else "Variable"
-            return Argument(name, "input", kind, _end(_spelled(slot["doc"], dtypes)), default, schema, dtypes)
+            shown = accepted.dtypes_of(self.layer.name, name, dtypes)
+            return Argument(name, "input", kind, _end(_spelled(slot["doc"], shown)), default, schema, dtypes)
         if schema in self.attrs:
             attr = self.attrs[schema]
             kind = self.layer.types.get(name) or TYPES[attr["type"]] + (" | None" if default == "None" else "")

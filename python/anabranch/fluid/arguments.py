@@ -29,6 +29,8 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _CONSTRUCTORS = ("__init__", "__new__")
 _OURS = "anabranch."
+#: Modules whose functions and classes are in the tables of accepted.py.
+_OF_LAYERS = ("anabranch.fluid.layers.", "anabranch.fluid.contrib.layers.")
 #: Methods of every step, which are not wrapped.
 _EVERY_STEP = frozenset({"Executor.run", "Predictor.run"})
 
@@ -77,9 +79,12 @@ def checked(function: Callable[..., Any], bound: int = 0) -> Callable[..., Any]:
         function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
     if hasattr(function, "_explains_calls") or (takes_nothing and function.__name__ not in _CONSTRUCTORS):
         return function
+    refuse = refusal(function) if function.__module__.startswith(_OF_LAYERS) else None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if refuse is not None:
+            refuse(args, kwargs)
         try:
             return function(*args, **kwargs)
         except TypeError as error:
@@ -91,6 +96,21 @@ def checked(function: Callable[..., Any], bound: int = 0) -> Callable[..., Any]:
 
     call._explains_calls = True  # type: ignore[attr-defined]
     return call
+
+
+def refusal(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Mapping[str, Any]], None]:
+    """Returns a function that raises InvalidType for arguments of a call that the tables of ``accepted.py`` exclude. It
+    reads them when it is first called, so that imports do not."""
+    known: list[Callable[[tuple[Any, ...], Mapping[str, Any]], None] | None] = []
+
+    def refuse(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        if not known:
+            from .accepted import check_of
+            known.append(check_of(function))
+        if known[0] is not None:
+            known[0](args, kwargs)
+
+    return refuse
 
 
 def _is_from_inside(error: TypeError) -> bool:

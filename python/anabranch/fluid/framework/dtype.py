@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._near import near
-from ..errors import InvalidValue
+from ..errors import InvalidValue, also
 
 if TYPE_CHECKING:
     from ..hints import DType
@@ -80,10 +80,11 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
         return found
     try:
         name = np.dtype(np_dtype).name
-    except TypeError:
+    except (TypeError, ValueError):
         name = None
     if name not in _TYPE_OF_NAME or isinstance(np_dtype, int) or np_dtype is None:
-        raise InvalidValue("dtype must be one of %s, got %r%s" % (
+        # Fluid raises one or the other, which depends on the layer.
+        raise also(InvalidValue, TypeError, "ValueError")("dtype must be one of %s, got %r%s" % (
             ", ".join(_TYPE_OF_NAME), np_dtype, near(np_dtype, _TYPE_OF_NAME) if isinstance(np_dtype, str) else ""))
     return _TYPE_OF_NAME[name]
 

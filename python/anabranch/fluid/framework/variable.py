@@ -20,12 +20,21 @@ EMPTY_VAR_NAME = "@EMPTY@"
 _SHAPELESS = (VarType.READER, VarType.RAW, VarType.STEP_SCOPES, VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
 
 
+def extents(shape: Shape, name: str) -> list[int]:
+    """The extents of a shape. Whole floats count, too, because scripts divide extents."""
+    for extent in shape:
+        if isinstance(extent, float) and not extent.is_integer():
+            raise InvalidType("the extents of a variable must be whole numbers, got the shape %s for %s"
+                              % (list(shape), name))
+    return [-1 if extent is None else int(extent) for extent in shape]
+
+
 def _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is_data, need_check_feed):
     """The C++ description of a new variable."""
     spec = _core.Var(name)
     spec.kind = int(type)
     if shape is not None:
-        spec.shape = [-1 if extent is None else int(extent) for extent in shape]
+        spec.shape = extents(shape, name)
     if dtype is not None:
         spec.dtype = int(as_dtype(dtype))
     if lod_level is not None:
@@ -119,7 +128,7 @@ class Variable(VariableOperators):
         if type is not None and int(type) != known.kind:
             differs("type", VarType(known.kind), VarType(int(type)))
         if shape is not None and int(type) not in _SHAPELESS:
-            shape = tuple(-1 if extent is None else int(extent) for extent in shape)
+            shape = tuple(extents(shape, known.name))
             if known.shape and shape != tuple(known.shape):
                 differs("shape", tuple(known.shape), shape)
             known.shape = list(shape)

@@ -281,7 +281,7 @@ def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variab
     """Compares two tensors, with broadcasting: out = x <= y.
 
     Args:
-        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
         y (Variable): dtype of x; its shape must broadcast with that of x.
         cond (Variable, optional): receives the result. Default: a new Variable.
 
@@ -307,7 +307,7 @@ def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Vari
     """Compares two tensors, with broadcasting: out = x > y.
 
     Args:
-        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
         y (Variable): dtype of x; its shape must broadcast with that of x.
         cond (Variable, optional): receives the result. Default: a new Variable.
 
@@ -333,7 +333,7 @@ def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Var
     """Compares two tensors, with broadcasting: out = x >= y.
 
     Args:
-        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
         y (Variable): dtype of x; its shape must broadcast with that of x.
         cond (Variable, optional): receives the result. Default: a new Variable.
 
@@ -359,7 +359,7 @@ def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
     """Compares two tensors, with broadcasting: out = x == y.
 
     Args:
-        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
         y (Variable): dtype of x; its shape must broadcast with that of x.
         cond (Variable, optional): receives the result. Default: a new Variable.
 
@@ -385,7 +385,7 @@ def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variabl
     """Compares two tensors, with broadcasting: out = x != y.
 
     Args:
-        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
         y (Variable): dtype of x; its shape must broadcast with that of x.
         cond (Variable, optional): receives the result. Default: a new Variable.
 
@@ -411,7 +411,7 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
     """Compares two tensors, with broadcasting: out = x < y.
 
     Args:
-        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
         y (Variable): dtype of x; its shape must broadcast with that of x.
         force_cpu (bool, optional): no effect; accepted because programs of Fluid 1.8.5 may set it. Default False.
         cond (Variable, optional): receives the result. Default: a new Variable.

@@ -50,8 +50,8 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
     epsilon).
 
     Args:
-        input (Variable): [N, 1], float32 or float64: probabilities in [0, 1].
-        label (Variable): [N, 1], float32 or float64: labels in [0, 1].
+        input (Variable): [N, 1], float32: probabilities in [0, 1].
+        label (Variable): [N, 1], float32: labels in [0, 1].
         epsilon (float): small number that keeps the logarithms finite. Default 0.0001.
         name (str, optional): prefix of the output's name. Default: the operator's type.
 
@@ -109,9 +109,9 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
     Burges et al., ICML 2005, doi:10.1145/1102351.1102363.
 
     Args:
-        label (Variable): [N] or [N, 1], float32 or float64: probabilities in [0, 1].
-        left (Variable): [N] or [N, 1], float32 or float64: scores.
-        right (Variable): [N] or [N, 1], float32 or float64: scores.
+        label (Variable): [N] or [N, 1], float32: probabilities in [0, 1].
+        left (Variable): [N] or [N, 1], float32: scores.
+        right (Variable): [N] or [N, 1], float32: scores.
         name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:

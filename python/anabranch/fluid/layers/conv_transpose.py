@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValue
+from ..errors import InvalidType, InvalidValue
 from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check, windows
@@ -49,6 +49,8 @@ def _transposed(layer, axes, input, num_filters, output_size, filter_size, paddi
     parts = 1 if groups is None else groups
     if parts <= 0:
         raise InvalidValue("%s: groups must be positive, got %s" % (layer, parts))
+    if isinstance(num_filters, float) and not num_filters.is_integer():
+        raise InvalidType("%s: num_filters must be a whole number, got %r" % (layer, num_filters))
     weight = helper.create_parameter(attr=helper.param_attr, shape=[channels, num_filters // parts] + size,
                                      dtype=input.dtype)
     out = helper.create_variable_for_type_inference(input.dtype)

@@ -9,6 +9,7 @@ import numpy
 from .. import unique_name
 from ..explained import explain
 from ..framework import convert_np_dtype_to_dtype_
+from ..framework.variable import extents
 from ..initializer import Constant, Initializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
@@ -75,7 +76,7 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
     helper = LayerHelper("create_parameter", name=name)
     if attr is None:
         attr = ParamAttr(name=name)
-    return helper.create_parameter(attr, [int(extent) for extent in shape], convert_np_dtype_to_dtype_(dtype), is_bias,
+    return helper.create_parameter(attr, extents(shape, name or layer), convert_np_dtype_to_dtype_(dtype), is_bias,
                                    default_initializer)
 
 
@@ -104,8 +105,9 @@ def create_global_var(shape: Sequence[int], value: float | int, dtype: DType, pe
     """
     check.of_type(shape, "shape", "create_global_var", (list, tuple, numpy.ndarray))
     helper = LayerHelper("global_var", name=name)
-    var = helper.create_global_variable(dtype=dtype, shape=[int(extent) for extent in shape], persistable=persistable,
-                                        name=name or unique_name.generate("_generated_var"), stop_gradient=True)
+    var = helper.create_global_variable(dtype=dtype, shape=extents(shape, name or "create_global_var"),
+                                        persistable=persistable, stop_gradient=True,
+                                        name=name or unique_name.generate("_generated_var"))
     helper.set_variable_initializer(var, initializer=Constant(value=float(value), force_cpu=force_cpu))
     return var
 

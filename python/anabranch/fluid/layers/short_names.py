@@ -167,7 +167,7 @@ def randn(shape: Shape, out: Variable | None = None, dtype: DType | None = None,
     helper = LayerHelper("randn", name=name)
     if out is None:
         out = helper.create_variable_for_type_inference(kind)
-    check.variable(out, "out", "randn")
+    check.variable(out, "out", "randn", (check.dtype_name(kind),))
     helper.append_op(type="gaussian_random", outputs={"Out": out},
                      attrs={"shape": list(shape), "mean": 0.0, "std": 1.0, "seed": 0, "dtype": kind,
                             "use_mkldnn": False})

@@ -33,10 +33,10 @@ def _sizes_from_ratios(maps: int, base: float, low: Any, high: Any) -> tuple[lis
     if maps <= 2:
         raise InvalidValue("multi_box_head: min_sizes and max_sizes must be given for %d inputs, got None" % maps)
     for argument, value in (("min_ratio", low), ("max_ratio", high)):
-        if not isinstance(value, (int, float)):
-            raise InvalidType("multi_box_head: %s must be a number where min_sizes is None, got %r" % (argument, value))
+        if not isinstance(value, int):
+            raise InvalidType("multi_box_head: %s must be an int where min_sizes is None, got %r" % (argument, value))
     step = int(math.floor((high - low) / (maps - 2)))
-    ratios = range(int(low), int(high) + 1, max(step, 1))
+    ratios = range(low, high + 1, max(step, 1))
     return ([base * 0.10] + [base * r / 100.0 for r in ratios],
             [base * 0.20] + [base * (r + step) / 100.0 for r in ratios])
 
@@ -112,6 +112,8 @@ def multi_box_head(inputs: Sequence[Variable], image: Variable, base_size: float
         raise InvalidValue("multi_box_head: inputs must be a list of Variables, got %s" % type(inputs).__name__)
     maps = len(inputs)
     if min_sizes is None:
+        if max_sizes is not None:
+            raise InvalidType("multi_box_head: min_sizes must be given with max_sizes, got None")
         min_sizes, max_sizes = _sizes_from_ratios(maps, base_size, min_ratio, max_ratio)
     low = _per_map(min_sizes, "min_sizes", maps, several=False)
     high = _per_map(max_sizes, "max_sizes", maps, several=False)
