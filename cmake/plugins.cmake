@@ -52,6 +52,14 @@ function(ab_cuda_plugin)
 endfunction()
 if(ANABRANCH_CUDA_PLUGIN)
   ab_cuda_plugin()
+elseif(ANABRANCH_BUILD_TESTS AND NOT ANABRANCH_SANITIZE)
+  # The tests of its host code, which need no toolkit. Not under sanitizers, which count on libraries being what they say.
+  set(ANABRANCH_NVCC)
+  set(ANABRANCH_CUDA_ARCHITECTURE 90)
+  add_subdirectory(${PROJECT_SOURCE_DIR}/plugins/cuda)
+  if(TARGET cuda_tests)
+    add_dependencies(cpp_tests cuda_tests)
+  endif()
 endif()
 
 # The simulated device, for tests only: it is never installed.

@@ -26,7 +26,8 @@ CPP_TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.
 PROGRAMS = (("anabranch_tests", ("tests/cpp/*_test.cc", "tests/cpp/sim/*.cc")),
             ("anabranch_steady_tests", ("tests/cpp/steady/*.cc",)),
             ("simdevice_tests", ("tests/cpp/device/simdevice_*.cc",)),
-            ("device_kernels_test", ("tests/cpp/device_kernels/*.cc",)))
+            ("device_kernels_test", ("tests/cpp/device_kernels/*.cc",)),
+            ("cuda_tests", ("tests/cpp/cuda/[!ps]*_test.cc", "tests/cpp/cuda/process_test.cc")))
 
 
 def read(path):

@@ -30,7 +30,7 @@ Types types_of(int32_t dtype, bool tf32) {
     case AB_FLOAT64: return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 8};
     case AB_FLOAT16: return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2};
     case AB_BFLOAT16: return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2};
-    default: fail(AB_UNSUPPORTED, "gemm: of element type ", dtype);
+    default: fail(AB_UNSUPPORTED, "gemm: element type ", dtype, " is not supported");
   }
 }
 

@@ -93,7 +93,7 @@ CudnnTypes cudnn_types(const char* key, int32_t dtype) {
     case AB_FLOAT64: return {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, 8, 8};
     case AB_FLOAT16: return {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, 2, 4};
     case AB_BFLOAT16: return {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, 2, 4};
-    default: fail(AB_UNSUPPORTED, key, ": of element type ", dtype);
+    default: fail(AB_UNSUPPORTED, key, ": element type ", dtype, " is not supported");
   }
 }
 

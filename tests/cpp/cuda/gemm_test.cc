@@ -150,7 +150,7 @@ TEST_F(CudaGemm, RefusesWhatDoesNotFit) {
   AB_FAILS(Product(sim, d).plan(), AB_INVALID_ARGUMENT, "rows of a must be at least 5 elements apart, got 4");
   d = desc_of(3, 4, 5);
   d.dtype = AB_INT32;
-  AB_FAILS(Product(sim, d).plan(), AB_UNSUPPORTED, "element type 2");
+  AB_FAILS(Product(sim, d).plan(), AB_UNSUPPORTED, "gemm: element type 2 is not supported");
   AB_FAILS(Product(sim, desc_of(3, 13, 5)).plan(), AB_UNSUPPORTED, "no algorithm for m 3, n 13, k 5");
 }
 

@@ -21,7 +21,7 @@ PACKAGE, DEVICE = "python_package", "anabranch_simdevice"
     (["tests/python/devices/test_gpu_check.py"], [PACKAGE, DEVICE]),
     (["tests/python/project/test_example_models.py"], [PACKAGE, "score"]),
     (["-k", "relu"], [PACKAGE, "cpp_programs", DEVICE])])
-def needed_targets_of_python_tests(arguments, expected):
+def test_targets_of_python_tests(arguments, expected):
     arguments = [os.path.join(ROOT, word) if word.startswith("tests/") else word for word in arguments]
     assert needed_targets.python_targets(arguments) == expected
 
@@ -34,13 +34,15 @@ def test_a_helper_that_a_test_imports_counts(tmp_path):
 
 
 @pytest.mark.parametrize("pattern, program", [
-    ("PsSimulation.Histories", "anabranch_tests"), ("PsSim*:-PsSimulation.H*", "anabranch_tests")])
+    ("PsSimulation.Histories", "anabranch_tests"), ("PsSim*:-PsSimulation.H*", "anabranch_tests"),
+    ("CudaGemm.*", "cuda_tests"), ("Cuda.IsOpenOnce", "cuda_tests")])
 def test_programs_of_cpp_tests(pattern, program):
     assert program in needed_targets.cpp_targets(pattern)
 
 
 def test_a_filter_that_matches_nothing():
     assert needed_targets.cpp_targets("Nothing.Like.This") == []
+    assert needed_targets.cpp_targets("CudaStep*") == []  # they need a toolkit: ./dev cuda
     done = subprocess.run([sys.executable, needed_targets.__file__, "--cpp", "Nothing.Like.This"], capture_output=True,
                           text=True)
     assert done.returncode == 1 and "no C++ test matches" in done.stderr
