@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import InvalidValue
 from .framework import Variable
 from .framework.dtype import VarType, convert_np_dtype_to_dtype_
 from .layers import check
@@ -73,7 +74,6 @@ CLASSES: dict[str, str] = {
     "int float str": "linear_lr_warmup.end_lr linear_lr_warmup.start_lr",
     "VarType": "data.type",
     "list": "multiplex.inputs sequence_concat.input",
-    "list tuple Variable": "strided_slice.ends strided_slice.starts strided_slice.strides",
     "list tuple ndarray Variable": "MultivariateNormalDiag.loc MultivariateNormalDiag.scale",
     "Variable str None": "chunk_eval.seq_length ctc_greedy_decoder.input_length",
     "Variable None": "dynamic_gru.h_0 dynamic_lstm.c_0 dynamic_lstm.h_0 dynamic_lstmp.c_0 dynamic_lstmp.h_0",
@@ -98,8 +98,13 @@ def _dtypes(dtypes: Any, value: Any, argument: str, layer: str) -> None:
 
 def _named_dtypes(dtypes: Any, value: Any, argument: str, layer: str) -> None:
     """Checks an argument that is a dtype itself."""
-    if value is not None:
-        check.of_dtype(convert_np_dtype_to_dtype_(value), argument, layer, dtypes)
+    if value is None:
+        return
+    try:
+        kind = convert_np_dtype_to_dtype_(value)
+    except InvalidValue as error:
+        raise type(error)("%s: %s" % (layer, error.message)) from None
+    check.of_dtype(kind, argument, layer, dtypes)
 
 
 def _classes(classes: Any, value: Any, argument: str, layer: str) -> None:
@@ -134,7 +139,12 @@ def label(function: Callable[..., Any]) -> str:
     folder, _, where = function.__module__.rpartition(".")
     before = "fluid.contrib.layers." if folder.endswith(".contrib.layers") else {
         "input": "fluid.", "data": "fluid.", "nets": "fluid.nets."}.get(where, "")
-    return before + function.__qualname__.partition(".__init__")[0]
+    return before + _shown(function)
+
+
+def _shown(function: Callable[..., Any]) -> str:
+    """The name of a function in errors."""
+    return function.__qualname__.partition(".__init__")[0]
 
 
 def dtypes_of(layer: str, argument: str, kernels: tuple[str, ...]) -> tuple[str, ...]:
@@ -151,13 +161,14 @@ def check_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Mapping
     if layer not in _table():
         return None
     parameters = list(inspect.signature(function).parameters)
+    shown = _shown(function)
     rows = [(parameters.index(name), name, test) for name, test in _table()[layer]]
 
     def refuse(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         for position, name, test in rows:
             if position < len(args):
-                test(args[position], name, layer)
+                test(args[position], name, shown)
             elif name in kwargs:
-                test(kwargs[name], name, layer)
+                test(kwargs[name], name, shown)
 
     return refuse

@@ -124,3 +124,17 @@ def test_declared_levels_are_those_of_fluid_1_8_5():
         "sequence_slice": 0, "ctc_greedy_decoder": 0, "match_matrix_tensor": 1, "var_conv_2d": 0, "sequence_reshape": 1,
         "sequence_reshape of 2": 1, "match_matrix_tensor of 2": 2, "lod_append": 2, "lod_append of 2": 3,
         "lod_append of none": 1}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("lengths, maxlen, rows", [     # of 1.8.5
+    ([1, 2, 3], None, [[1, 0, 0], [1, 1, 0], [1, 1, 1]]),
+    ([1, 2.5, 3.7], None, [[1, 0, 0], [1, 1, 1], [1, 1, 1]]),
+    ([1, 2.5, 3.7], 4, [[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]),
+    ([0.5, -1, 2], None, [[1, 0], [0, 0], [1, 1]]),
+])
+def test_sequence_mask_of_lengths_that_are_floats(dtype, lengths, maxlen, rows):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        mask = layers.sequence_mask(fluid.data("x", [None], dtype), maxlen=maxlen)
+        got, = fluid.Executor().run(feed={"x": np.array(lengths, dtype)}, fetch_list=[mask])
+    assert mask.dtype == fluid.core.VarDesc.VarType.INT64 and got.tolist() == rows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidValue
 from ..explained import explain
 from ..framework import Variable
-from ..framework.dtype import convert_np_dtype_to_dtype_
+from ..framework.dtype import VarType, convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
 from .check import WIDE_NUMBERS, one_op
@@ -86,12 +86,16 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
     return one_op("sequence_unpad", {"X": x, "Length": length}, name=name)
 
 
+def _cast(x: Variable, dtype: DType) -> Variable:
+    return one_op("cast", {"X": x}, {"in_dtype": x.dtype, "out_dtype": dtype}, dtype=dtype, stop_gradient=True)
+
+
 def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DType = "int64",
                   name: str | None = None) -> Variable:
     """out[..., j] = 1 if j < x[...], otherwise 0.
 
     Args:
-        x (Variable): lengths, [...], int32 or int64.
+        x (Variable): lengths, [...], int32, int64, float32 or float64.
         maxlen (int|Variable, optional): last extent of the result. Default: the largest length.
         dtype (str): dtype of the result. Default "int64".
         name (str, optional): prefix of the output's name.
@@ -100,14 +104,18 @@ def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DTyp
         Variable: [..., maxlen], without a gradient.
 
     Raises:
-        TypeError: ``x`` is not a Variable of an integer dtype.
+        TypeError: ``x`` is not a Variable of one of these dtypes.
 
     Examples:
         >>> import anabranch.fluid as fluid
         >>> fluid.layers.sequence_mask(fluid.data("n", [10], "int64"), maxlen=5, dtype="float32").shape
         (10, 5)
     """
-    check.variable(x, "x", "sequence_mask", check.INTS)
+    check.variable(x, "x", "sequence_mask", WIDE_NUMBERS)
+    if x.dtype in (VarType.FP32, VarType.FP64):     # lengths that were summed as floats; 1.5 covers j = 0 and 1
+        if maxlen is None:
+            maxlen = _cast(one_op("reduce_max", {"X": x}, {"reduce_all": True}, stop_gradient=True), VarType.INT32)
+        x = _cast(one_op("ceil", {"X": x}, stop_gradient=True), VarType.INT64)
     inputs: dict[str, Any] = {"X": [x]}
     attrs: dict[str, Any] = {"out_dtype": int(convert_np_dtype_to_dtype_(dtype)), "maxlen": -1}
     if isinstance(maxlen, Variable):
