@@ -5,10 +5,12 @@ Intended differences are listed in tests/data/layer_refusals.tsv, each with one 
 """
 import inspect
 import os
+import re
 
 import layer_refusals
 import numpy as np
 import pytest
+from argument_variants import DTYPES
 from repository import ROOT
 
 import anabranch.fluid as fluid
@@ -69,6 +71,16 @@ def test_the_tables_name_arguments_of_layers():
         assert len(set(rows)) == len(rows)
         for layer, _, argument in (row.rpartition(".") for row in rows):
             assert argument in inspect.signature(functions[layer]).parameters, (layer, argument)
+
+
+def test_docstrings_name_accepted_dtypes():
+    functions = _functions()
+    for names, rows in accepted.DTYPES.items():
+        for layer, _, argument in (row.rpartition(".") for row in rows.split()):
+            text = inspect.getdoc(functions[layer]) or ""
+            about = re.search(r"\n\s+%s \(.*?(?=\n\s+\w+ \(|\n\n)" % argument, text, re.S)
+            promised = {name for name in DTYPES if about and re.search(r"\b%s\b" % name, about.group())}
+            assert promised <= set(names.split()), (layer, argument)
 
 
 @pytest.mark.parametrize("wrong, text", [

@@ -191,7 +191,7 @@ def addcmul(input: Variable, tensor1: Variable, tensor2: Variable, value: float 
     """out = input + value * tensor1 * tensor2, element by element.
 
     Args:
-        input (Variable): [...], float32, float64, int32 or int64.
+        input (Variable): [...], float32 or float64.
         tensor1 (Variable): shape and dtype of ``input``.
         tensor2 (Variable): shape and dtype of ``input``.
         value (float): factor of the product. Default 1.

@@ -20,7 +20,7 @@ def crop(x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Se
     """Crops a tensor to the part that starts at ``offsets``.
 
     Args:
-        x (Variable): at most 6 axes, float32 or float64.
+        x (Variable): at most 6 axes, float32.
         shape (list|tuple|Variable): extents of the result. -1: the extent of ``x``. A Variable stands for its shape.
         offsets (list|tuple|Variable, optional): start of the part on each axis. A Variable must be int32. Default:
             zeros.

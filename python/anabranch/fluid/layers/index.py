@@ -23,7 +23,7 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
     """Maps global ids to ids local to one of ``nshards`` equal ranges.
 
     Args:
-        input (Variable): [..., 1], int32 or int64, each in [0, index_num).
+        input (Variable): [..., 1], int64, each in [0, index_num).
         index_num (int): number of ids.
         nshards (int): number of ranges. Each has index_num / nshards ids, rounded up.
         shard_id (int): number of the range, in [0, nshards).

@@ -24,7 +24,7 @@ def concat(input: Sequence[Any] | Variable, axis: int | Variable = 0, name: str 
     """Concatenates tensors along an axis. Their other extents must be equal.
 
     Args:
-        input (list|tuple|Variable): bool, float16, float32, float64, int32 or int64. All have the same dtype.
+        input (list|tuple|Variable): float16, float32, float64, int32 or int64. All have the same dtype.
         axis (int|Variable): axis of the concatenation. Negative numbers count from the last axis. A Variable must be
             int32 of shape [1]. Default 0.
         name (str, optional): prefix of the output's name.

@@ -28,7 +28,7 @@ def generate_proposals(scores: Variable, bbox_deltas: Variable, im_info: Variabl
     et al., Faster R-CNN, arXiv:1506.01497.
 
     Args:
-        scores (Variable): [N, A, H, W], float32 or float64: scores of the A anchors of each cell.
+        scores (Variable): [N, A, H, W], float32: scores of the A anchors of each cell.
         bbox_deltas (Variable): [N, 4 * A, H, W], dtype of ``scores``: displacement of the center as a fraction of the
             size, and logarithm of the growth, each divided by ``variances``.
         im_info (Variable): [N, 3], dtype of ``scores``: height, width and scale of the images.

@@ -146,7 +146,7 @@ def gaussian_random_batch_size_like(input: Variable, shape: Shape, input_dim_idx
         mean (float): mean. Default 0.
         std (float): standard deviation. Default 1.
         seed (int): seed, as for :func:`gaussian_random`. Default 0.
-        dtype (str): float32 or float64. Default float32.
+        dtype (str): float16 or float32. Default float32.
 
     Returns:
         Variable: the random numbers.

@@ -181,7 +181,7 @@ def roi_perspective_transform(input: Variable, rois: Variable, transformed_heigh
     quadrangle and of the image. Source: Sun et al., TextNet, arXiv:1812.09900.
 
     Args:
-        input (Variable): feature maps [N, C, H, W], float32 or float64.
+        input (Variable): feature maps [N, C, H, W], float32.
         rois (Variable): [R, 8], dtype of ``input``: x and y of the four corners, clockwise from the top left, in pixels
             of the image, with a sequence for each image.
         transformed_height (int): number of rows of the rectangles.

@@ -18,7 +18,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
     """Pools the rows of each sequence to one row.
 
     Args:
-        input (Variable): [rows, ...] with sequences, float32 or float64. If there are several levels, the last one is
+        input (Variable): [rows, ...] with sequences, float32. If there are several levels, the last one is
             used.
         pool_type (str): "average", "sum", "sqrt" (sum / square root of the length), "max", "last" or "first".
         is_test (bool): does not keep the indices that the backward pass of "max" needs. Default False.
@@ -54,7 +54,7 @@ def sequence_first_step(input: Variable) -> Variable:
     """Returns the first row of each sequence.
 
     Args:
-        input (Variable): [rows, ...] with sequences, float32 or float64.
+        input (Variable): [rows, ...] with sequences, float32.
 
     Returns:
         Variable: [sequences, ...].
@@ -74,7 +74,7 @@ def sequence_last_step(input: Variable) -> Variable:
     """Returns the last row of each sequence.
 
     Args:
-        input (Variable): [rows, ...] with sequences, float32 or float64.
+        input (Variable): [rows, ...] with sequences, float32.
 
     Returns:
         Variable: [sequences, ...].
@@ -135,7 +135,7 @@ def row_conv(input: Variable, future_context_size: int, param_attr: Attr = None,
     Rows after the end of a sequence count as 0. Amodei et al., Deep Speech 2, ICML 2016, section 3.6.
 
     Args:
-        input (Variable): [rows, D] with sequences, or [batch, rows, D]; float32 or float64.
+        input (Variable): [rows, D] with sequences, or [batch, rows, D]; float32.
         future_context_size (int): number of later rows that are used, at least 0.
         param_attr (ParamAttr, optional): attributes of the filter, [future_context_size + 1, D].
         act (str, optional): activation applied to the result.

@@ -80,7 +80,7 @@ def im2sequence(input: Variable, filter_size: int | Sequence[int] = 1, stride: i
     A row contains a window channel by channel, row by row.
 
     Args:
-        input (Variable): [N, C, H, W], float32 or float64.
+        input (Variable): [N, C, H, W], float32.
         filter_size (int|list): height and width of a window. Default 1.
         stride (int|list): distance between windows, downwards and to the right. Default 1.
         padding (int|list): zeros around the image: [height, width] or [top, left, bottom, right]. Default 0.
