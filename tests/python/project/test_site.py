@@ -71,7 +71,7 @@ def test_the_contents_show_installing_first_and_pages_for_developers_apart():
 
 
 def test_each_page_has_its_own_title():
-    """Titles are the labels of the contents: of two pages that are called alike, nobody knows which to open."""
+    """Titles are the labels of the contents, so two pages with one title cannot be told apart."""
     titles = {}
     for folder, _, files in os.walk(os.path.join(ROOT, "docs")):
         for name in files:
