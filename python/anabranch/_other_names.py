@@ -1,6 +1,6 @@
 """Names of other frameworks for what Fluid calls otherwise, and suggestions from them.
 
-A newcomer from PyTorch, Keras or TensorFlow types the name that he knows, which is not similar to Fluid's.
+Newcomers from PyTorch, Keras or TensorFlow type the names that they know, which are not similar to Fluid's.
 """
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ def check(logs: str, servers: Sequence[str], workers: Sequence[str], host: str |
         host (str, optional): starts those of this host alone.
 
     Raises:
-        ValueError: no process belongs to ``host``, or two have one address. RuntimeError: a folder cannot be written,
-        or an address of this host is not available.
+        ValueError: no process belongs to ``host``, or two have one address.
+        RuntimeError: a folder cannot be written, or an address of this host is not available.
     """
     addresses = [*servers, *workers]
     twice = sorted({one for one in addresses if addresses.count(one) > 1})

@@ -90,7 +90,8 @@ class RemoteProcess:
     """An actor with the interface of a process of this machine, for :func:`watch`.
 
     Args:
-        ray (module). ``actor``: handle of an :class:`Actor`, which Ray starts again ``restarts`` times.
+        ray (module): the package ray.
+        actor: handle of an :class:`Actor`, which Ray starts again ``restarts`` times.
         role (Role): its role.
         restarts (int): restarts that the plan allows.
     """
@@ -239,7 +240,8 @@ def start(plan: Plan, cpus: float = 1.0) -> int:
         int: exit code: 0, or that of the process that failed first.
 
     Raises:
-        ImportError: there is no Ray. RuntimeError: Ray has too few free cores.
+        ImportError: there is no Ray.
+        RuntimeError: Ray has too few free cores.
     """
     ray = _ray()
     if ray.is_initialized():

@@ -81,7 +81,7 @@ class Row:
 
     Args:
         stream (file): output of the row.
-        terminal (bool, optional): redraw in place. Default: whether ``stream`` can.
+        terminal (bool, optional): whether to redraw in place. Default: whether ``stream`` can.
     """
 
     def __init__(self, stream, terminal=None):

@@ -37,7 +37,7 @@ def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
         inplace (bool): changes the list or set itself. Default False.
 
     Returns:
-        As ``obj``, with str.
+        ``obj``, with str instead of bytes.
 
     Raises:
         UnicodeDecodeError: bytes that are not of this encoding.
@@ -61,12 +61,12 @@ def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
     """Converts a str, or the strings in a list or set, to bytes.
 
     Args:
-        obj: str or bytes, or a list or set of them; None is given back.
+        obj: str or bytes, or a list or set of them; None is returned unchanged.
         encoding (str): encoding of the bytes. Default utf-8.
         inplace (bool): changes the list or set itself. Default False.
 
     Returns:
-        As ``obj``, with bytes.
+        ``obj``, with bytes instead of str.
 
     Raises:
         TypeError: the value has the wrong type.

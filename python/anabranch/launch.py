@@ -161,7 +161,8 @@ def start(plan: Plan, extra: Mapping[str, str] | None = None, err: TextIO | None
     """Starts the processes of a plan and waits for them.
 
     Args:
-        plan (Plan). ``extra`` (dict, optional): environment of all processes, in addition to the launcher's.
+        plan (Plan): the processes to start.
+        extra (dict, optional): environment of all processes, in addition to the launcher's.
         err (file, optional): output of messages about failures. Default: stderr.
 
     Returns:

@@ -55,10 +55,10 @@ class Progress:
         steps (int): number of steps of the whole run, at least 1.
         unit (str): name of a row of a batch, in the plural. Default "samples".
         stream (file, optional): output. Default ``sys.stderr``.
-        terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
+        terminal (bool, optional): whether to redraw in place. Default: whether ``stream`` is a terminal.
         every_s (float, optional): seconds between two lines. Default 0.1 in a terminal, else 5.
         now (callable): the clock, in seconds. Default ``time.monotonic``.
-        show (bool, optional): print at all. Default: in the first worker of a cluster, and outside of clusters.
+        show (bool, optional): whether to print. Default: in the first worker of a cluster, and outside of clusters.
 
     Raises:
         ValueError: ``steps`` is below 1.
@@ -125,10 +125,10 @@ class Meter:
     elsewhere.
 
     Args:
-        show (bool, optional): print at all. Default: in a terminal or notebook at once, elsewhere after the first
+        show (bool, optional): whether to print. Default: in a terminal or notebook at once, elsewhere after the first
             ``every_s`` seconds; never in workers of a cluster after the first.
         stream (file, optional): output. Default ``sys.stderr``.
-        terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
+        terminal (bool, optional): whether to redraw in place. Default: whether ``stream`` is a terminal.
         every_s (float, optional): seconds between two lines. Default 0.2 in a terminal, else 5.
         now (callable): the clock, in seconds. Default ``time.monotonic``.
 

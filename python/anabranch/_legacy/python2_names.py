@@ -45,7 +45,7 @@ VIEWS = (collections.abc.KeysView, collections.abc.ValuesView, collections.abc.I
 
 
 def listed(owner: Any, name: str) -> Any:
-    """``owner.keys()`` and the like: a list for a dict.
+    """``owner.keys()``, ``owner.values()`` or ``owner.items()``, as a list if ``owner`` is a dict.
 
     >>> listed({1: 2}, "keys")
     [1]
@@ -55,7 +55,7 @@ def listed(owner: Any, name: str) -> Any:
 
 
 def decoded(text: Any, *coding: Any) -> Any:
-    """``text.decode(coding)``; text that has been decoded as it is."""
+    """``text.decode(coding)``. A str, which is decoded already, is returned unchanged."""
     return text if isinstance(text, str) else text.decode(*coding)
 
 
@@ -126,11 +126,12 @@ class _Loader(importlib.abc.Loader):
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: all has been made."""
+        """Does nothing, because ``create_module`` returned a complete module."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds modules of Python 2 for files of the user. Installed packages try them to learn the version of Python."""
+    """Finds modules of Python 2 for files of the user. Installed packages do not find
+    them, because they use such imports to detect the version of Python."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if fullname not in MODULES or not imported_by_user():

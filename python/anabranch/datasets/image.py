@@ -142,7 +142,8 @@ def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, 
         numpy.ndarray: [3, crop_size, crop_size], or [crop_size, crop_size] without colour.
 
     Raises:
-        ValueError: ``crop_size`` is above ``resize_size``. RuntimeError: OpenCV is not installed.
+        ValueError: ``crop_size`` is above ``resize_size``.
+        RuntimeError: OpenCV is not installed.
     """
     im = resize_short(im, resize_size)
     if is_train:

@@ -65,7 +65,8 @@ def tables(path: str) -> dict[str, np.ndarray]:
         dict: name -> numpy.ndarray.
 
     Raises:
-        ValueError: the file does not exist or is damaged. NotImplementedError: a file of MATLAB 7.3, which is HDF5.
+        ValueError: the file does not exist or is damaged.
+        NotImplementedError: a file of MATLAB 7.3, which is HDF5.
     """
     with open(path, "rb") as file:
         data = file.read(_MOST_BYTES)

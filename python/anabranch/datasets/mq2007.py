@@ -156,7 +156,9 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
         list of QueryList: the queries, in the order of the file.
 
     Raises:
-        LookupError: no such file. RuntimeError: it is packed. ValueError: a line is malformed.
+        LookupError: no such file.
+        RuntimeError: it is packed.
+        ValueError: a line is malformed.
     """
     queries: list[QueryList] = []
     with _opened(filepath) as file:

@@ -54,7 +54,8 @@ def train() -> Callable[[], Iterator[Any]]:
     """A reader of all 2,913 pictures: uint8 [height, width, 3] with red first, uint8 [height, width] of labels.
 
     Raises:
-        LookupError: the archive, or a file in it, does not exist. RuntimeError: Pillow is not installed.
+        LookupError: the archive, or a file in it, does not exist.
+        RuntimeError: Pillow is not installed.
     """
     return _reader("trainval")
 

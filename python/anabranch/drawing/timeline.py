@@ -28,7 +28,7 @@ def _colours(threads):
 
 
 def _window(threads, runs):
-    """Begin and end of the last `runs` runs."""
+    """Start and end of the last `runs` runs."""
     spans = sorted((begin, end) for events in threads.values() for _, kind, begin, end in events if kind == RUN)
     if not spans:
         return 0, 1
@@ -68,7 +68,7 @@ def _name(thread):
 
 
 def _axis(span_ns, bottom):
-    """A line with a mark every so often, in microseconds or milliseconds."""
+    """The axis of time, with at most 13 marks, in microseconds or milliseconds."""
     step = 1.0
     while span_ns / step > 12:
         step *= 2 if str(int(step))[0] in "15" else 2.5

@@ -84,18 +84,18 @@ class CompiledProgram:
             loss_name (str, optional): name of the loss; required if the program trains.
             build_strategy (BuildStrategy, optional): replaces the strategy of the constructor.
             exec_strategy (ExecutionStrategy, optional): settings. Default: the default settings.
-            share_vars_from (CompiledProgram, optional): program whose variables are used. It must be data parallel, and
-                it must have run before.
+            share_vars_from (CompiledProgram, optional): program whose variables are used. It must be data parallel,
+                and it must have run before.
             places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): places of the replicas, which
-            must be of the same kind as the executor's place. Default: ``cpu_places()`` or ``cuda_places()`` at the
-            first run.
+                must be of the same kind as the executor's place. Default: ``cpu_places()`` or ``cuda_places()`` at
+                the first run.
 
         Returns:
             CompiledProgram: this one.
 
         Raises:
             AssertionError: the method is called twice, after an inference compile, or without a place; or, at run
-            time, the places and the executor are of different kinds.
+                time, the places and the executor are of different kinds.
             TypeError: an argument has the wrong type.
         """
         if self._is_data_parallel:

@@ -118,7 +118,7 @@ class AnalysisConfig(_Switches):
         return self._threads
 
     def switch_use_feed_fetch_ops(self, x: bool = True) -> None:
-        """False: inputs and outputs are :class:`ZeroCopyTensor`. Both interfaces work with either setting."""
+        """Accepted without effect: :class:`PaddleTensor` and :class:`ZeroCopyTensor` work with either setting."""
         self._feed_ops = bool(x)
 
     def use_feed_fetch_ops_enabled(self) -> bool:

@@ -95,7 +95,9 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
     """Runs the script once under a strategy.
 
     Args:
-        how (Sampling). ``strategy`` (str): one of ``STRATEGIES``. ``folder`` (str): for logs and measurements.
+        how (Sampling): settings.
+        strategy (str): one of ``STRATEGIES``.
+        folder (str): folder for logs and measurements.
 
     Returns:
         Outcome: its result.

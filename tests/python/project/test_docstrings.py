@@ -70,3 +70,32 @@ def test_only_literals_have_stars_in_front_of_words():
     found = {"%s: %s" % (file.name, name): stars for file in sorted(package.rglob("*.py"))
              for name, text in _docstrings(file) for stars in [_opens_emphasis(text.split("Examples:")[0])] if stars}
     assert not found
+
+
+#: A section, to the next empty line; its entries are indented by four spaces, and their further lines by more.
+SECTION = re.compile(r"^( *)(Args|Attributes|Raises):\n((?:\1    .*\n?)+)", re.M)
+SECOND = {"Args": r"\)?\. ``\w+``( \(.*?\))?: ", "Raises": r"[.;] [A-Z]\w*(Error|NotMet|Exception): "}
+
+
+def _crowded(text):
+    """Lines of the sections of a docstring that start no entry, or in which a second entry starts."""
+    for indent, name, entries in SECTION.findall(text):
+        second = re.compile(SECOND["Raises" if name == "Raises" else "Args"])
+        for line in entries.splitlines():
+            starts = re.match(indent + r"    \S", line)
+            if second.search(line) or (starts and ": " not in line and not re.match(r" *\{\w+\}", line)):
+                yield line.strip()
+
+
+def test_each_argument_and_each_error_has_its_own_line():
+    package = pathlib.Path(fluid.__file__).parent.parent
+    found = ["%s: %s: %s" % (file.relative_to(package), name, line) for file in sorted(package.glob("**/*.py"))
+             for name, text in _docstrings(file) for line in _crowded(text)]
+    assert not found, "\n".join(found)
+
+
+def test_crowded_lines_are_found():
+    text = ("Args:\n    a (int): one. ``b`` (int): two.\n    c: three\n        and more.\n\n"
+            "Raises:\n    {more}\n    A: it\n    is.")
+    assert list(_crowded(text)) == ["a (int): one. ``b`` (int): two.", "is."]
+    assert list(_crowded("Raises:\n    ValueError: no. TypeError: yes.\n")) == ["ValueError: no. TypeError: yes."]

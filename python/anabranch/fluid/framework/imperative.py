@@ -48,10 +48,10 @@ def program_desc_tracing_guard(enable: bool) -> Iterator[None]:
 
 class _NoGrad(contextlib.ContextDecorator):
     def __enter__(self) -> None:
-        """Nothing: static programs have no tracer."""
+        """Does nothing, because static programs have no tracer."""
 
     def __exit__(self, *exc: object) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 def no_grad(func: Callable[..., Any] | None = None) -> Any:

@@ -103,10 +103,9 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     Raises:
         ValueError: ``executor`` or ``var_list`` is required.
         FileNotFoundError: there is no such file.
-        LookupError: a
-        variable of ``var_list`` is not in the program.
-        AssertionError: a variable is missing in the file, or has a
-        different dtype. If the shape differs, a warning is printed, and the variable takes the shape of the file.
+        LookupError: a variable of ``var_list`` is not in the program.
+        AssertionError: a variable is missing in the file, or has a different dtype. If the shape differs, a warning
+            is printed, and the variable takes the shape of the file.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid

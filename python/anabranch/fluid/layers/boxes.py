@@ -102,8 +102,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match, or, at run
-        time, sequences are missing or empty.
+        EnforceNotMet: shapes do not match, or, at run time, sequences are missing or empty.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -184,8 +184,8 @@ class DynamicRNN(Described):
             Variable: [sequences that have not ended, ...].
 
         Raises:
-            ValueError: it is called outside of the block or before :meth:`step_input`. TypeError: an argument has the
-                wrong type.
+            ValueError: it is called outside of the block or before :meth:`step_input`.
+            TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         if init is None:

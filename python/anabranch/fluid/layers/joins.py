@@ -75,7 +75,8 @@ def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Vari
         list of Variable: the parts, dtype of ``input``.
 
     Raises:
-        TypeError: an argument has the wrong type. AssertionError: the extent is not divisible by the number of parts.
+        TypeError: an argument has the wrong type.
+        AssertionError: the extent is not divisible by the number of parts.
 
     Examples:
         >>> import anabranch.fluid as fluid

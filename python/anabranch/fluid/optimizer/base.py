@@ -269,7 +269,8 @@ class Optimizer(Described):
 
         Args:
             loss (Variable): the value to minimize, of shape [1].
-            startup_program (Program, optional): Default: the default startup program.
+            startup_program (Program, optional): receives the initial values of new variables. Default: the default
+                startup program.
             parameter_list (list, optional): parameters or names. Default: all trainable ones. An empty list counts as
                 not given, with a warning.
             no_grad_set (set, optional): Variables or names that get no gradient.

@@ -56,8 +56,7 @@ class InMemoryDataset(DatasetBase):
 
         Raises:
             RuntimeError: there are no slots, or a file or pipe command fails.
-            ValueError: a line does not match the
-            slots.
+            ValueError: a line does not match the slots.
             LookupError: a file does not exist.
         """
         self._dataset().load()
@@ -160,8 +159,7 @@ class InMemoryDataset(DatasetBase):
         Raises:
             RuntimeError: :meth:`set_fea_eval` was not called.
             LookupError: there is no such slot.
-            ValueError: a slot is
-            dense.
+            ValueError: a slot is dense.
         """
         if self._fea_eval is None:
             raise NotAllowed("slots_shuffle: call set_fea_eval first")

@@ -16,7 +16,7 @@ class RemoteFiles:
     _hdfs_config = ("", "")
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
-        """Sets the address and account of a Hadoop file system. Local files need none, and are read as without it.
+        """Sets the address and account of a Hadoop file system. It has no effect on local files.
 
         Args:
             fs_name (str): address. A pass over files that begin with ``hdfs:`` or ``afs:`` raises NotImplementedError.

@@ -75,8 +75,9 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: an argument has the wrong type. NotImplementedError: another combiner. EnforceNotMet: the
-            ``lod_level`` of ``input`` is not 1.
+        TypeError: an argument has the wrong type.
+        NotImplementedError: another combiner.
+        EnforceNotMet: the ``lod_level`` of ``input`` is not 1.
 
     Examples:
         >>> import anabranch.fluid as fluid

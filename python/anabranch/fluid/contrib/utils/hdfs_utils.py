@@ -25,7 +25,8 @@ class HDFSClient:
         configs (dict, optional): settings such as ``{"fs.default.name": "hdfs://...", "hadoop.job.ugi": "a,b"}``.
 
     Raises:
-        TypeError: ``configs`` is not a dict. RuntimeError, in any call: the command is missing, or did not finish.
+        TypeError: ``configs`` is not a dict.
+        RuntimeError, in any call: the command is missing, or did not finish.
 
     Examples:
         >>> import os
