@@ -44,8 +44,8 @@ def figures(found, target):
     first = next((e for e in found if e["engine"] == "product"), None)
     if first is None:
         return "Nothing has been measured.\n"
-    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival in its best configuration. The 95 %",
-             "interval is in parentheses. For import and memory, the figure is the rival's value divided by Anabranch's.", "",
+    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival, measured in the rival's best configuration.",
+             "The 95 % interval is in parentheses. For import and memory, the figure is the rival's value divided by Anabranch's.", "",
              "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
     shown = []
     for what, row, pattern in WORKLOADS:
