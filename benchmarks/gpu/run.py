@@ -7,7 +7,7 @@ best of the others.
 Every engine runs in its own process, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
 else this one; all of a row get ready at once, and each waits while another one is measured. Products of float32 may round
 their operands to TF32 on all sides, as JAX does where nothing is said. A side that cannot run a row says why and is left out of it.
-All sides begin with equal matrices, and the losses of their first steps (--curve) stand beside the rates: with --windows 0
+All sides begin with equal matrices, and the losses of their first steps (--curve) stand next to the rates: with --windows 0
 they are all that is measured, and a row fails where the first side learns less (`learns`).
 --tiny with FLAGS_device_plugin=simdevice tries the scripts where there is no GPU; its numbers mean nothing.
 """

@@ -187,8 +187,8 @@ def ours(fluid, call):
 
 
 def _is_notable(argument, there, here):
-    """Whether a verdict differs. Two errors do not, unless the one of 1.8.5 is TypeError. Of an argument that holds no
-    Variable and is no dtype, only what this package accepts and 1.8.5 refuses by TypeError counts."""
+    """Whether a verdict differs. Two errors do not, unless the one of 1.8.5 is TypeError. For an argument that is
+    not a dtype and contains no Variable, only what this package accepts and 1.8.5 refuses by TypeError counts."""
     if there == here or (there not in ("ok", "TypeError") and here != "ok"):
         return False
     return not argument.endswith(":") or argument.endswith("dtype:") or (there == "TypeError" and here == "ok")

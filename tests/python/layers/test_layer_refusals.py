@@ -20,7 +20,7 @@ RECORD = layer_refusals.recorded()
 LISTED = layer_refusals.listed()
 LAYERS = sorted({call[2] for call in RECORD})
 #: Reason -> the first cell of the row of docs/differences.md that tells it to users. None: the program or an earlier
-#: probe fails for a reason of its own.
+#: probe fails for another reason.
 REASONS = {
     "dtype": "a dtype without a kernel, such as int32 for an activation",
     "class": "an argument of a wrong class, such as a list for a Variable",
