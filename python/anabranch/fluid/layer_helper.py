@@ -47,8 +47,11 @@ class LayerHelper(Described):
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
         self._layer_type = layer_type
-        if kwargs.get("name") is None:
+        name = kwargs.get("name")
+        if name is None:
             kwargs["name"] = unique_name.generate(layer_type)
+        elif not isinstance(name, str):
+            raise InvalidType("%s: name must be str or None, got %s" % (layer_type, type(name).__name__))
         self.kwargs = kwargs
 
     @property

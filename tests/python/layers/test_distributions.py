@@ -119,6 +119,19 @@ def test_bad_arguments(make, error):
         make()
 
 
+@pytest.mark.parametrize("make, error, said", [
+    (lambda: D.Normal(["a"], [1]), TypeError, "Normal: loc must hold numbers, got ['a']"),
+    (lambda: D.Normal([1], [1, "a"]), TypeError, "Normal: scale must hold numbers, got [1, 'a']"),
+    (lambda: D.Uniform([[1, 2], [3]], [4]), TypeError, "Uniform: low must hold numbers, got [[1, 2], [3]]"),
+    (lambda: D.Categorical([fluid.data("x", [3])]), TypeError, "Categorical: logits must hold numbers, got a list of"),
+    (lambda: D.Uniform([1, 2], [1, 2, 3]), ValueError,
+     "Uniform: parameters must have shapes that broadcast, got low [2], high [3]")])
+def test_parameters_that_are_no_numbers(make, error, said):
+    with pytest.raises(error) as caught:
+        make()
+    assert said in str(caught.value)
+
+
 def test_weighted_average():
     average = fluid.average.WeightedAverage()
     with pytest.raises(ValueError):

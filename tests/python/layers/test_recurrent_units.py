@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
+from anabranch.fluid import layers
 from anabranch.fluid.contrib.layers import BasicGRUUnit, BasicLSTMUnit
 
 
@@ -64,3 +65,22 @@ def test_what_a_unit_refuses(use, error):
         unit(fluid.data("x", [2, 4]), fluid.data("h", [2, 4]))
     with pytest.raises(error, match="BasicGRUUnit"):
         use(unit)
+
+
+@pytest.mark.parametrize("cell", [layers.GRUCell, layers.LSTMCell, lambda n, **a: BasicGRUUnit("g", n, **a),
+                                  lambda n, **a: BasicLSTMUnit("g", n, **a)])
+@pytest.mark.parametrize("argument", ["gate_activation", "activation"])
+@pytest.mark.parametrize("value", [np.ones(2), "relu", 3])
+def test_an_activation_is_a_function(cell, argument, value):
+    with fluid.program_guard(fluid.Program(), fluid.Program()), pytest.raises(TypeError) as caught:
+        cell(4, **{argument: value})
+    assert ": %s must be a function" % argument in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [layers.DynamicRNN, layers.StaticRNN, layers.IfElse, layers.Switch, layers.While])
+@pytest.mark.parametrize("name", [2.0, [1.5], b"a"])
+def test_a_name_is_a_text(make, name):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        first = [layers.fill_constant([1], "bool", True)] if make in (layers.IfElse, layers.While) else []
+        with pytest.raises(TypeError, match="name must be str or None, got " + type(name).__name__):
+            make(*first, name=name)

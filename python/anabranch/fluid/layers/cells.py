@@ -28,6 +28,15 @@ from .structures import flat, mapped, rebuilt
 __all__ = ["RNNCell", "GRUCell", "LSTMCell", "rnn"]
 
 
+def _function(given, default, what):
+    """An activation of a cell: a function of a Variable. None, False and an empty text mean the default."""
+    if given is None or given is False or (isinstance(given, str) and not given):
+        return default
+    if not callable(given):
+        raise InvalidType("%s must be a function, got %s" % (what, type(given).__name__))
+    return given
+
+
 class RNNCell:
     """Base class of cells, which compute one step of a recurrent network. Subclasses define ``call`` and
     ``state_shape``.
@@ -151,7 +160,8 @@ class GRUCell(RNNCell, Described):
                  activation: Any = None, dtype: Any = "float32", name: str = "GRUCell") -> None:
         self.hidden_size = hidden_size
         self._parameters = _Parameters(name, "BasicGRUUnit", param_attr, bias_attr, dtype)
-        self._gate, self._candidate = gate_activation or sigmoid, activation or tanh
+        self._gate = _function(gate_activation, sigmoid, "GRUCell: gate_activation")
+        self._candidate = _function(activation, tanh, "GRUCell: activation")
 
     def call(self, inputs: Variable, states: Variable) -> Any:  # type: ignore[override]
         """Computes one step.
@@ -213,7 +223,8 @@ class LSTMCell(RNNCell, Described):
         self._parameters = _Parameters(name, "BasicLSTMUnit", param_attr, bias_attr, dtype)
         if check.exact_fluid():  # Fluid 1.8.5 ignores them
             gate_activation = activation = None
-        self._gate, self._squash = gate_activation or sigmoid, activation or tanh
+        self._gate = _function(gate_activation, sigmoid, "LSTMCell: gate_activation")
+        self._squash = _function(activation, tanh, "LSTMCell: activation")
         self._forget_bias = fill_constant([1], dtype=dtype, value=forget_bias)
         self._forget_bias.stop_gradient = False
 

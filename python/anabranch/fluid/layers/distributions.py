@@ -39,8 +39,23 @@ def _parameters(distribution, classes, **given):
         if not all(are_variables):
             raise InvalidValue("%s: parameters must be all Variables or all numbers" % kind)
         return list(given.values())
-    arrays = numpy.broadcast_arrays(*(numpy.atleast_1d(numpy.asarray(v, "float32")) for v in given.values()))
-    return [assign(numpy.ascontiguousarray(a)) for a in arrays]
+    arrays = {name: _numbers("%s: %s" % (kind, name), value) for name, value in given.items()}
+    try:
+        same = numpy.broadcast_arrays(*arrays.values())
+    except ValueError:
+        raise InvalidValue("%s: parameters must have shapes that broadcast, got %s" % (
+            kind, ", ".join("%s %s" % (name, list(a.shape)) for name, a in arrays.items()))) from None
+    return [assign(numpy.ascontiguousarray(a)) for a in same]
+
+
+def _numbers(what, value):
+    """A parameter as an array of at least one axis."""
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Variable) for v in value):
+        raise InvalidType("%s must hold numbers, got a %s of Variables" % (what, type(value).__name__))
+    try:
+        return numpy.atleast_1d(numpy.asarray(value, "float32"))
+    except (TypeError, ValueError):
+        raise InvalidType("%s must hold numbers, got %r" % (what, value)) from None
 
 
 class _Distribution(Described):
