@@ -57,9 +57,9 @@ elseif(ANABRANCH_BUILD_TESTS AND NOT ANABRANCH_SANITIZE)
   set(ANABRANCH_NVCC)
   set(ANABRANCH_CUDA_ARCHITECTURE 90)
   add_subdirectory(${PROJECT_SOURCE_DIR}/plugins/cuda)
-  if(TARGET cuda_tests)
-    add_dependencies(cpp_tests cuda_tests)
-  endif()
+endif()
+if(TARGET cuda_tests)
+  add_dependencies(cpp_tests cuda_tests)
 endif()
 
 # The simulated device, for tests only: it is never installed.

@@ -126,7 +126,7 @@ def test_bad_arguments(make, error):
     (lambda: D.Categorical([fluid.data("x", [3])]), TypeError, "Categorical: logits must hold numbers, got a list of"),
     (lambda: D.Uniform([1, 2], [1, 2, 3]), ValueError,
      "Uniform: parameters must have shapes that broadcast, got low [2], high [3]")])
-def test_parameters_that_are_no_numbers(make, error, said):
+def test_parameters_that_are_not_numbers(make, error, said):
     with pytest.raises(error) as caught:
         make()
     assert said in str(caught.value)
