@@ -120,7 +120,7 @@ class ConstantInitializer(Initializer):
         self._force_cpu = force_cpu
 
     def __call__(self, var: Any, block: Any) -> Any:
-        attrs = {"value": float(self._value), "force_cpu": self._force_cpu}
+        attrs = {"value": float(self._value), "force_cpu": bool(self._force_cpu)}
         return self._fill(var, block, "fill_constant", attrs, "constant_init")
 
 

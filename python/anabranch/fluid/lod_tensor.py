@@ -41,6 +41,11 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
         >>> t.lod(), t.recursive_sequence_lengths()
         ([[0, 2, 5]], [[2, 3]])
     """
+    if not hasattr(place, "is_cpu_place"):
+        raise InvalidType("create_lod_tensor: place must be a CPUPlace or CUDAPlace, got %s" % type(place).__name__)
+    if not isinstance(recursive_seq_lens, (list, tuple)):
+        raise InvalidType("create_lod_tensor: recursive_seq_lens must be a list of lists of lengths, got %.60r"
+                          % (recursive_seq_lens,))
     if isinstance(data, _core.LoDTensor):
         return create_lod_tensor(np.array(data), recursive_seq_lens, place)
     if isinstance(data, list):

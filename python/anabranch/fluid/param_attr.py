@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import arguments
 from .described import Described
 from .errors import InvalidType, InvalidValue
@@ -10,6 +12,15 @@ from .initializer import Constant, Initializer, Xavier
 from .regularizer import WeightDecayRegularizer
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
+
+
+#: Argument of ParamAttr, its classes, and their names.
+_CLASSES: tuple[tuple[str, Any, str], ...] = (
+    ("name", (str, type(None)), "a str or None"),
+    ("learning_rate", (int, float, np.number), "a number"),
+    ("trainable", (bool, np.bool_), "True or False"),
+    ("do_model_average", (bool, np.bool_), "True or False"),
+)
 
 
 class ParamAttr(Described):
@@ -27,7 +38,7 @@ class ParamAttr(Described):
         gradient_clip (optional): clip of this parameter's gradient (an argument of 1.7 and earlier).
 
     Raises:
-        TypeError: the name is not a str.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -39,8 +50,10 @@ class ParamAttr(Described):
     def __init__(self, name: str | None = None, initializer: Initializer | None = None, learning_rate: float = 1.0,
                  regularizer: WeightDecayRegularizer | None = None, trainable: bool = True,
                  do_model_average: bool = True, gradient_clip: Any = None) -> None:
-        if name is not None and not isinstance(name, str):
-            raise InvalidType("ParamAttr: name must be a str or None, got %s" % type(name).__name__)
+        given = locals()
+        for argument, classes, words in _CLASSES:
+            if not isinstance(given[argument], classes):
+                raise InvalidType("ParamAttr: %s must be %s, got %.60r" % (argument, words, given[argument]))
         if name == "":
             raise InvalidValue("ParamAttr: name must not be empty: omit it for an automatic name")
         self.name = name

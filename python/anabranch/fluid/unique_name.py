@@ -59,6 +59,8 @@ def generate(key: str) -> str:
         ...     fluid.unique_name.generate("fc"), fluid.unique_name.generate("fc")
         ('fc_0', 'fc_1')
     """
+    if not isinstance(key, str):
+        raise InvalidType("unique_name.generate: key must be a str, got %r" % (key,))
     return _generator(key)
 
 

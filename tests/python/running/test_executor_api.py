@@ -29,7 +29,8 @@ def test_feed_and_fetch_forms():
 
 @pytest.mark.parametrize("make", [
     lambda a: a, lambda a: np.asfortranarray(a), lambda a: np.repeat(a, 2, 0)[::2], lambda a: a.astype(">f4"),
-    lambda a: np.frombuffer(a.tobytes(), "float32").reshape(a.shape), lambda a: fluid.create_lod_tensor(a, [], None),
+    lambda a: np.frombuffer(a.tobytes(), "float32").reshape(a.shape),
+    lambda a: fluid.create_lod_tensor(a, [], fluid.CPUPlace()),
 ], ids=["plain", "fortran", "strided", "big-endian", "read-only", "tensor"])
 def test_layouts_of_fed_arrays(make):
     y = doubled()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import _core
 from .. import arguments
-from ..errors import InvalidType, InvalidValue, Unavailable, Violated
+from ..errors import InvalidType, InvalidValue, Unavailable, Violated, also
 from ..user_warnings import warn
 from . import gpu
 
@@ -91,10 +91,10 @@ def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
     """
     if device_count is None:
         device_count = _cpu_num()
-    if not isinstance(device_count, int) or isinstance(device_count, bool) or not (
-            1 <= device_count <= MOST_REPLICAS):
-        raise InvalidValue("cpu_places: device_count must be an int from 1 to %d, got %r"
-                           % (MOST_REPLICAS, device_count))
+    whole = isinstance(device_count, int) and not isinstance(device_count, bool)
+    if not whole or not 1 <= device_count <= MOST_REPLICAS:
+        raise (InvalidValue if whole else also(InvalidType, ValueError))(
+            "cpu_places: device_count must be an int from 1 to %d, got %r" % (MOST_REPLICAS, device_count))
     return [_core.CPUPlace() for _ in range(device_count)]
 
 

@@ -22,6 +22,8 @@ _SHAPELESS = (VarType.READER, VarType.RAW, VarType.STEP_SCOPES, VarType.FEED_MIN
 
 def extents(shape: Shape, name: str) -> list[int]:
     """The extents of a shape. Whole floats count, too, because scripts divide extents."""
+    if isinstance(shape, (str, bytes, dict)):
+        raise InvalidType("the shape of a variable must be a list of ints, got %r for %s" % (shape, name))
     for extent in shape:
         if isinstance(extent, float) and not extent.is_integer():
             raise InvalidType("the extents of a variable must be whole numbers, got the shape %s for %s"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import _core
 from .. import arguments
-from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, also, require
+from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, Violated, also, require
 from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
 from ..layers.check import exact_fluid
@@ -20,6 +20,7 @@ from .state_file import dump_state, load_state
 from .variables import (
     _target,
     _value,
+    check_executor,
     get_program_persistable_vars,
     is_belong_to_optimizer,
     is_parameter,
@@ -118,6 +119,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
         ...         fluid.load(main, folder + "/model")
     """
     prefix = _prefix(model_path)
+    check_executor(executor, "load")
     if not os.path.exists(prefix + ".pdparams"):
         _load_variable_files(program, os.fspath(model_path), executor, var_list)
         return
@@ -283,7 +285,7 @@ def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
         AssertionError: a shape or dtype differs; no variable is changed.
     """
     require(isinstance(state_dict, dict), "set_program_state: state_dict must be a dict, got %s"
-            % type(state_dict).__name__)
+            % type(state_dict).__name__, also(Violated, TypeError))
     values = {}
     for v in get_program_persistable_vars(program):
         if v.name in state_dict:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ..._near import near
 from .. import arguments, unique_name
-from ..errors import RELATIVE, InvalidValue
+from ..errors import RELATIVE, InvalidType, InvalidValue, also
 from ..framework import Program, Variable, VarType, get_flags, program_guard
-from .variables import _chosen, _valid_program, is_persistable, load_persistables, write_vars
+from .variables import _chosen, _valid_program, check_executor, is_persistable, load_persistables, write_vars
 
 if TYPE_CHECKING:
     from ..executor import Executor
@@ -57,10 +57,13 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
     """
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else feeded_var_names
     if not isinstance(feeds, (list, tuple)) or not all(isinstance(n, str) for n in feeds):
-        raise InvalidValue("save_inference_model: feeded_var_names must be a list of str, got %r" % (feeded_var_names,))
+        raise also(InvalidType, ValueError)("save_inference_model: feeded_var_names must be a list of str, got %r"
+                                            % (feeded_var_names,))
     targets = [target_vars] if isinstance(target_vars, Variable) else target_vars
     if not isinstance(targets, (list, tuple)) or not targets or not all(isinstance(v, Variable) for v in targets):
-        raise InvalidValue("save_inference_model: target_vars must be a list of Variables, got %r" % (target_vars,))
+        raise also(InvalidType, ValueError)("save_inference_model: target_vars must be a list of Variables, got %r"
+                                            % (target_vars,))
+    check_executor(executor, "save_inference_model")
     program = _valid_program(main_program)
     variables = program.global_block().vars
     for name in feeds:

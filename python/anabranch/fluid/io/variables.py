@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _core
 from .. import arguments
-from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
+from ..errors import InvalidType, InvalidValue, NotAllowed, Violated, also
 from ..framework import Parameter, Program, Variable, VarType, default_main_program
 from ..scope import global_scope
 from ..user_warnings import warn
@@ -119,7 +119,15 @@ def save_vars(executor: Executor | None, dirname: str | None, main_program: Prog
     """
     if vars is not None:
         main_program = _valid_program(main_program)
+    check_executor(executor, "save_vars")
     return write_vars(_chosen(main_program, vars, predicate, "save_vars"), dirname, filename)
+
+
+def check_executor(executor: Any, function: str) -> None:
+    """Raises TypeError unless ``executor`` is None or can run programs. Fluid runs its operators of files by it."""
+    if executor is not None and not hasattr(executor, "run"):
+        raise also(also(InvalidType, AttributeError), AssertionError, "AttributeError")(
+            "%s: executor must be an Executor, got %s" % (function, type(executor).__name__))
 
 
 def write_vars(chosen: Any, dirname: Any, filename: Any, moments: Any = True, files: Any = None) -> Any:
@@ -196,6 +204,7 @@ def load_vars(executor: Executor | None, dirname: str | None, main_program: Prog
     """
     if vars is not None:
         main_program = _valid_program(main_program)
+    check_executor(executor, "load_vars")
     chosen = _chosen(main_program, vars, predicate, "load_vars")
     if not chosen:
         return
