@@ -1,15 +1,16 @@
 """Dtypes and classes that the layers of Fluid 1.8.5 accept, where the operators here accept more.
 
 A layer checks that its operator has a kernel for its arguments. Some layers of Fluid accept less than the kernels
-compute, and programs rely on it: tests of old scripts expect TypeError. The two tables list these arguments. The
-wrappers of ``explained.py`` and ``arguments.py`` read them at the first call of a function, and check every call before
-it changes a program.
+compute, and programs rely on it: tests of old scripts expect TypeError. Two tables list these arguments. A third one
+lists those that may be a list of one Variable, which the layers of Fluid pass on to their operators. The wrappers of
+``explained.py`` and ``arguments.py`` read the tables at the first call of a function, and check every call before it
+changes a program.
 """
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,33 +83,56 @@ CLASSES: dict[str, str] = {
         "sampled_softmax_with_cross_entropy.customized_samples",
 }
 
+#: Arguments that are a Variable, or a list of one.
+ONE_IN_A_LIST = (
+    "addmm.input allclose.input allclose.other anchor_generator.input bmm.y box_coder.target_box "
+    "box_decoder_and_assign.box_score box_decoder_and_assign.prior_box_var box_decoder_and_assign.target_box "
+    "crf_decoding.label crf_decoding.length cross.other density_prior_box.image detection_output.loc "
+    "distribute_fpn_proposals.fpn_rois erf.x filter_by_instag.filter_tag gather.index gather.input gather_nd.index "
+    "gather_nd.input gelu.x generate_mask_labels.gt_segms generate_mask_labels.im_info generate_mask_labels.is_crowd "
+    "generate_mask_labels.labels_int32 generate_proposal_labels.gt_boxes generate_proposal_labels.im_info "
+    "iou_similarity.y margin_rank_loss.right multi_box_head.image pool2d.input pool3d.input prior_box.image "
+    "prroi_pool.input prroi_pool.rois psroi_pool.input psroi_pool.rois reduce_max.input reduce_min.input "
+    "reduce_prod.input roi_pool.input roi_pool.rois sampling_id.x scatter.index scatter.input scatter.updates "
+    "scatter_nd.index scatter_nd_add.index sequence_expand.y sigmoid_cross_entropy_with_logits.label size.input "
+    "slice.input target_assign.matched_indices tensor_array_to_tensor.input where.condition "
+    "fluid.contrib.layers.fused_elemwise_activation.y fluid.contrib.layers.fused_embedding_seq_pool.input "
+    "fluid.contrib.layers.multiclass_nms2.scores fluid.contrib.layers.sequence_topk_avg_pooling.col "
+    "fluid.contrib.layers.sequence_topk_avg_pooling.input fluid.contrib.layers.sequence_topk_avg_pooling.row "
+    "fluid.contrib.layers.tdm_child.x fluid.contrib.layers.tdm_sampler.x fluid.contrib.layers.var_conv_2d.col "
+    "fluid.contrib.layers.var_conv_2d.row fluid.one_hot.input")
+
 _OF_NAMES = {"Variable": Variable, "list": list, "tuple": tuple, "int": int, "float": float, "str": str, "bool": bool,
              "ndarray": np.ndarray, "VarType": VarType, "None": type(None)}
-_Check = Callable[[Any, str, str], None]
+_Check = Callable[[Any, str, str], Any]
+Call = Callable[[Sequence[Any], dict[str, Any]], tuple[Sequence[Any], dict[str, Any]]]
 
 
-def _dtypes(dtypes: Any, value: Any, argument: str, layer: str) -> None:
+def _dtypes(dtypes: Any, value: Any, argument: str, layer: str) -> Any:
     if isinstance(value, Variable):
         check.of_dtype(value.dtype, argument, layer, dtypes)
     elif isinstance(value, (list, tuple)):
         for i, one in enumerate(value):
             if isinstance(one, Variable):
                 check.of_dtype(one.dtype, "%s[%d]" % (argument, i), layer, dtypes)
+    return value
 
 
-def _named_dtypes(dtypes: Any, value: Any, argument: str, layer: str) -> None:
+def _named_dtypes(dtypes: Any, value: Any, argument: str, layer: str) -> Any:
     """Checks an argument that is a dtype itself."""
     if value is None:
-        return
+        return value
     try:
         kind = convert_np_dtype_to_dtype_(value)
     except InvalidValue as error:
         raise type(error)("%s: %s" % (layer, error.message)) from None
     check.of_dtype(kind, argument, layer, dtypes)
+    return value
 
 
-def _classes(classes: Any, value: Any, argument: str, layer: str) -> None:
+def _classes(classes: Any, value: Any, argument: str, layer: str) -> Any:
     check.of_type(value, argument, layer, classes)
+    return value
 
 
 def _rows(table: Mapping[str, str]) -> list[tuple[list[str], str, str]]:
@@ -118,8 +142,10 @@ def _rows(table: Mapping[str, str]) -> list[tuple[list[str], str, str]]:
 
 @functools.lru_cache(maxsize=None)
 def _table() -> dict[str, list[tuple[str, _Check]]]:
-    """Layer -> its arguments with their checks, classes first."""
+    """Layer -> its arguments with their checks, each of which returns the argument."""
     found: dict[str, list[tuple[str, _Check]]] = {}
+    for layer, _, argument in (row.rpartition(".") for row in ONE_IN_A_LIST.split()):
+        found.setdefault(layer, []).append((argument, _alone))
     for names, layer, argument in _rows(CLASSES):
         classes = tuple(_OF_NAMES[name] for name in names)
         found.setdefault(layer, []).append((argument, functools.partial(_classes, classes)))
@@ -155,8 +181,16 @@ def dtypes_of(layer: str, argument: str, kernels: tuple[str, ...]) -> tuple[str,
     return kernels
 
 
-def check_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Mapping[str, Any]], None] | None:
-    """A function that raises TypeError for arguments of a call that the tables exclude; None if there are none."""
+def _alone(value: Any, argument: str, layer: str) -> Any:
+    """The Variable in a list of one."""
+    if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Variable):
+        return value[0]
+    return value
+
+
+def check_of(function: Callable[..., Any]) -> Call | None:
+    """A function that raises TypeError for arguments of a call that the tables exclude, and returns the arguments with
+    Variables in place of their lists; None if the tables have nothing about ``function``."""
     layer = label(function)
     if layer not in _table():
         return None
@@ -164,11 +198,13 @@ def check_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Mapping
     shown = _shown(function)
     rows = [(parameters.index(name), name, test) for name, test in _table()[layer]]
 
-    def refuse(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def prepare(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        args = list(args)
         for position, name, test in rows:
             if position < len(args):
-                test(args[position], name, shown)
+                args[position] = test(args[position], name, shown)
             elif name in kwargs:
-                test(kwargs[name], name, shown)
+                kwargs[name] = test(kwargs[name], name, shown)
+        return args, kwargs
 
-    return refuse
+    return prepare

@@ -79,12 +79,12 @@ def checked(function: Callable[..., Any], bound: int = 0) -> Callable[..., Any]:
         function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
     if hasattr(function, "_explains_calls") or (takes_nothing and function.__name__ not in _CONSTRUCTORS):
         return function
-    refuse = refusal(function) if function.__module__.startswith(_OF_LAYERS) else None
+    prepare = preparation(function) if function.__module__.startswith(_OF_LAYERS) else None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if refuse is not None:
-            refuse(args, kwargs)
+        if prepare is not None:
+            args, kwargs = prepare(args, kwargs)
         try:
             return function(*args, **kwargs)
         except TypeError as error:
@@ -98,19 +98,19 @@ def checked(function: Callable[..., Any], bound: int = 0) -> Callable[..., Any]:
     return call
 
 
-def refusal(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Mapping[str, Any]], None]:
-    """Returns a function that raises InvalidType for arguments of a call that the tables of ``accepted.py`` exclude. It
-    reads them when it is first called, so that imports do not."""
-    known: list[Callable[[tuple[Any, ...], Mapping[str, Any]], None] | None] = []
+def preparation(function: Callable[..., Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Returns a function of the arguments of a call, which raises InvalidType for those that the tables of
+    ``accepted.py`` exclude, and returns the others. It reads the tables when it is first called, so that imports do
+    not."""
+    known: list[Callable[[Any, Any], tuple[Any, Any]] | None] = []
 
-    def refuse(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def prepare(args: Any, kwargs: Any) -> tuple[Any, Any]:
         if not known:
             from .accepted import check_of
             known.append(check_of(function))
-        if known[0] is not None:
-            known[0](args, kwargs)
+        return (args, kwargs) if known[0] is None else known[0](args, kwargs)
 
-    return refuse
+    return prepare
 
 
 def _is_from_inside(error: TypeError) -> bool:

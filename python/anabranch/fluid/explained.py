@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .arguments import explain_class, problem, refusal
+from .arguments import explain_class, preparation, problem
 from .errors import EnforceNotMet, InvalidType, InvalidValue, also
 from .framework import Variable
 from .plain_numbers import plain
@@ -58,14 +58,14 @@ def explain(module: dict[str, Any], names: Sequence[str] | None = None) -> None:
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
     takes_arrays = function.__name__ in _OF_ARRAYS
-    refuse = refusal(function)
+    prepare = preparation(function)
 
     @functools.wraps(function)
     def layer(*args: Any, **kwargs: Any) -> Any:
         if not takes_arrays:
             args = tuple(map(plain, args))
             kwargs = {name: plain(value) for name, value in kwargs.items()}
-        refuse(args, kwargs)
+        args, kwargs = prepare(args, kwargs)
         try:
             return function(*args, **kwargs)
         except EnforceNotMet:

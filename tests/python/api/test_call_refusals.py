@@ -17,7 +17,7 @@ LISTED = call_refusals.listed()
 #: Reason -> the first cell of the row of docs/differences.md that tells it to users. None: the value that is probed
 #: has another defect.
 REASONS = {
-    "class": "an argument of a wrong class, such as a list for a Variable",
+    "class": "an argument of a wrong class, such as text for a Variable",
     "attribute": "an attribute of a wrong class",
     "works": "arguments of which only the truth or the text is used, or that are not used",
     "probe": None,

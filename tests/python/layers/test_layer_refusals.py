@@ -23,7 +23,7 @@ LAYERS = sorted({call[2] for call in RECORD})
 #: probe fails for another reason.
 REASONS = {
     "dtype": "a dtype without a kernel, such as int32 for an activation",
-    "class": "an argument of a wrong class, such as a list for a Variable",
+    "class": "an argument of a wrong class, such as text for a Variable",
     "attribute": "an attribute of a wrong class",
     "tuple": "a tuple for a list of Variables, axes or extents",
     "number": "None for an argument that has a default, an int for a float",
@@ -66,7 +66,7 @@ def _functions():
 
 def test_the_tables_name_arguments_of_layers():
     functions = _functions()
-    for table in (accepted.DTYPES, accepted.CLASSES):
+    for table in (accepted.DTYPES, accepted.CLASSES, {"": accepted.ONE_IN_A_LIST}):
         rows = [row for rows in table.values() for row in rows.split()]
         assert len(set(rows)) == len(rows)
         for layer, _, argument in (row.rpartition(".") for row in rows):
@@ -111,3 +111,17 @@ def test_extents_are_whole_numbers():
                       lambda: fluid.layers.conv2d(fluid.data("image", [None, 3, 8, 8]), 1.5, 3)):
             with pytest.raises(TypeError, match="must be whole numbers, got the shape"):
                 wrong()
+
+
+@pytest.mark.parametrize("make", [
+    lambda x, i, one: fluid.layers.gather(one(x), one(i)), lambda x, i, one: fluid.layers.reduce_max(input=one(x)),
+    lambda x, i, one: fluid.layers.scatter(one(x), one(i), one(x)), lambda x, i, one: fluid.one_hot(one(i), 4),
+    lambda x, i, one: fluid.layers.slice(one(x), [0], [0], [1]),
+])
+def test_a_list_of_one_variable_is_the_variable(make):
+    built = []
+    for one in (lambda x: x, lambda x: [x], lambda x: (x,)):
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+            make(fluid.data("x", [3, 2]), fluid.data("i", [3], "int64"), one)
+            built.append(str(fluid.default_main_program()))
+    assert built[1:] == built[:1] * 2
