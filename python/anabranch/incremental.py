@@ -10,9 +10,9 @@ import numpy as np
 
 from . import _core, fluid
 from ._terminal import counted
-from .checkpoints import folders
+from .checkpoints import constants, folders
 from .fluid import arguments
-from .fluid.errors import InvalidType, ShapeMismatch
+from .fluid.errors import InvalidType, InvalidValue, ShapeMismatch
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
 from .fluid.growable_table import is_growable
@@ -31,6 +31,8 @@ class WarmStart:
         other_shape (list): variables that keep these values because the shape or dtype differs: (name, "[shape] dtype"
             of the program, "[shape] dtype" of the file).
         unused (list): saved names that the program does not have.
+        constants (list): learning rates and other variables that no operator writes, whose value differs: (name, value
+            that is used, the other value). ``learning_rate`` of :func:`warm_start` decides which one is used.
     """
 
     def __init__(self) -> None:
@@ -38,19 +40,21 @@ class WarmStart:
         self.fresh: list[str] = []
         self.other_shape: list[tuple[str, str, str]] = []
         self.unused: list[str] = []
+        self.constants: list[tuple[str, str, str]] = []
 
     def __str__(self) -> str:
         lines = ["%s loaded" % counted(len(self.loaded), "variable")]
         if self.fresh:
             lines.append("as the startup program made them: " + ", ".join(self.fresh))
         lines += ["%s: %s here, %s saved: left as it was" % item for item in self.other_shape]
+        lines += ["%s: %s is used, not %s" % item for item in self.constants]
         if self.unused:
             lines.append("saved, not in the program: " + ", ".join(self.unused))
         return "\n".join(lines)
 
 
 def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callable[[str], str] | None = None,
-               optimizer_state: bool = True, scope: Any = None) -> WarmStart:
+               optimizer_state: bool = True, scope: Any = None, learning_rate: str = "script") -> WarmStart:
     """Loads saved values into all variables of a program whose names and shapes match.
 
     Call it after the startup program. Variables that are not found keep the values of the startup program.
@@ -62,15 +66,18 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
             latest is used.
         rename (dict or callable, optional): maps names of the program to saved names. Names that a dict does not
             contain stay the same.
-        optimizer_state (bool): also loads moments, learning rates and counters. False: loads only parameters, and rows
-            of growable tables with their moments. Default True.
+        optimizer_state (bool): also loads moments, counters and, as ``learning_rate`` says, learning rates. False:
+            loads only parameters, and rows of growable tables with their moments. Default True.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
+        learning_rate (str): source of the learning rate, and of the other variables that no operator writes. "script":
+            the values of the startup program; "saved": the saved values. Default "script".
 
     Returns:
         WarmStart: the variables that were loaded and those that were not. ``print`` shows a summary.
 
     Raises:
         TypeError: ``program`` is not a Program.
+        ValueError: ``learning_rate`` is unknown.
         FileNotFoundError: there are no saved files.
         EnforceNotMet: a file is damaged; no variable is changed.
 
@@ -93,6 +100,8 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
     """
     if not isinstance(program, Program):
         raise InvalidType("warm_start: program must be a Program, got %s" % type(program).__name__)
+    if learning_rate not in ("script", "saved"):
+        raise InvalidValue("warm_start: learning_rate must be 'script' or 'saved', got %r" % (learning_rate,))
     values, files = _saved(os.fspath(saved))
     needed = [v for v in program.list_vars() if is_persistable(v) and (optimizer_state or is_parameter(v))]
     scope = fluid.global_scope() if scope is None else scope
@@ -109,12 +118,27 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
             continue
         used.add(name)
     done.unused = sorted((set(values) | set(files)) - used)
+    _choose_constants(constants.values([program], scope), new, done, learning_rate)
     for name, value in new.items():
         if isinstance(value, np.ndarray):
             scope.var(name).get_tensor().set(value, fluid.CPUPlace())
         else:
             (scope.find_var(name) or scope.var(name))._assign(value)
     return done
+
+
+def _choose_constants(given, new, done, source):
+    """Decides on the constants that are saved with another value than the startup program gave."""
+    for name in sorted(given.keys() & new.keys()):
+        here, there = constants.text(given[name]), constants.text(new[name])
+        if constants.record(given[name]) == constants.record(new[name]):
+            continue
+        if source == "saved":
+            here, there = there, here
+        else:
+            del new[name]
+            done.loaded.remove(name)
+        done.constants.append((name, here, there))
 
 
 def _form(shape, dtype):

@@ -16,6 +16,7 @@ from ..fluid.io.state_file import dump_state, load_state
 from ..fluid.io.tables import split
 from ..fluid.io.variables import is_persistable, load_vars, write_vars
 from ..fluid.remote import serves, trainers_of
+from . import constants
 
 _VALUES = "values"
 _REPLICAS = "replicas"
@@ -60,8 +61,8 @@ class Trained:
 
     def _variables(self):
         found = {}
-        for program in self._given:
-            for variable in getattr(program, "_program", program).list_vars():
+        for program in self._inner():
+            for variable in program.list_vars():
                 if is_persistable(variable):
                     found[variable.name] = variable
         return [found[name] for name in sorted(found)]
@@ -84,6 +85,18 @@ class Trained:
             with _core.FileSet() as files:
                 files.add(os.path.join(folder, _REPLICAS), dump_state(copies))
         return [list(engine.random_state()) for engine in engines]
+
+    def constants(self) -> dict[str, Any]:
+        """dict: name -> value of each constant (see ``constants.py``) in the scope."""
+        return constants.values(self._inner(), self.scope)
+
+    def set_constants(self, values: dict[str, Any]) -> None:
+        """Replaces the values of constants."""
+        for name, value in values.items():
+            self.scope.var(name).get_tensor().set(value, fluid.CPUPlace())
+
+    def _inner(self):
+        return [getattr(program, "_program", program) for program in self._given]
 
     def read(self, folder: str, states: list[Any]) -> None:
         """Restores the state that :meth:`write` has written."""

@@ -13,7 +13,7 @@ from ..fluid import arguments
 from ..fluid.errors import InvalidValue, NotAllowed, Unsupported
 from ..fluid.reading.generator_loader import GeneratorLoader
 from ..fluid.reading.map_loader import MapLoader
-from . import folders, randomness
+from . import constants, folders, randomness
 from .signals import Terminated
 from .state import Trained
 
@@ -46,6 +46,9 @@ class Checkpoints:
         also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
         stream (file, optional): output of messages. Default ``sys.stderr``.
+        learning_rate (str): source of the learning rate, and of the other variables that no operator writes, if the
+            script gives another value than it gave when the run was started. "script": the value of the script;
+            "checkpoint": the value of the checkpoint. A message shows both values. Default "script".
 
     Raises:
         ValueError: a number is too small, or ``resume`` is invalid.
@@ -74,7 +77,7 @@ class Checkpoints:
 
     def __init__(self, folder: str, program: Any, executor: Any, every: int = 1000, every_s: float | None = None,
                  keep: int = 3, resume: str | bool = "auto", also: Sequence[Any] = (), scope: Any = None,
-                 stream: TextIO | None = None) -> None:
+                 stream: TextIO | None = None, learning_rate: str = "script") -> None:
         for name, number in (("every", every), ("keep", keep)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise InvalidValue("Checkpoints: %s must be a number from 1, got %r" % (name, number))
@@ -82,12 +85,17 @@ class Checkpoints:
             raise InvalidValue("Checkpoints: every_s must be above 0, got %r" % (every_s,))
         if resume not in ("auto", True, False):
             raise InvalidValue("Checkpoints: resume must be 'auto', True or False, got %r" % (resume,))
+        if learning_rate not in constants.SOURCES:
+            raise InvalidValue("Checkpoints: learning_rate must be 'script' or 'checkpoint', got %r"
+                               % (learning_rate,))
         for source in also:
             randomness.check(source)
         self.folder = os.fspath(folder)
         self._trained = Trained(program, executor, fluid.global_scope() if scope is None else scope)
         self._every, self._every_s, self._keep, self._resume, self._also = every, every_s, keep, resume, list(also)
         self._stream = sys.stderr if stream is None else stream
+        self._rate_source = learning_rate
+        self._constants: dict[str, Any] = {}    # name -> record of the value that the script gave
         self.step = self.epoch = 0
         self._in_epoch = 0              # steps done of this epoch
         self._left_out = 0              # of those, which this process has still to pass by
@@ -170,7 +178,8 @@ class Checkpoints:
         status: dict[str, Any] = {
             "step": self.step, "epoch": self.epoch, "in_epoch": self._in_epoch, "finished": self._finished,
             "shuffles": self._shuffles, "epoch_random": self._epoch_random,
-            "random": randomness.everywhere(self._also), "variables": self._trained.names(), "programs": None}
+            "random": randomness.everywhere(self._also), "constants": self._constants,
+            "variables": self._trained.names(), "programs": None}
 
         def fill(folder: str) -> None:
             status["programs"] = self._trained.write(folder)
@@ -198,7 +207,8 @@ class Checkpoints:
         found = folders.numbers(self.folder)
         if self._resume is False and found:
             raise InvalidValue("Checkpoints: resume is False, but %s exists" % folders.path(self.folder, found[-1]))
-        errors = []
+        given, errors = self._trained.constants(), []
+        self._constants = {name: constants.record(value) for name, value in given.items()}
         for number in reversed(found):
             folder = folders.path(self.folder, number)
             try:
@@ -207,14 +217,19 @@ class Checkpoints:
                 errors.append(str(e))
                 self._say("not whole, the one before is tried: %s" % e)
                 continue
-            self._take_up(folder, status, count)
+            self._take_up(folder, status, count, given)
             return
         if errors or self._resume is True:
             raise InvalidValue("Checkpoints: %s has no complete checkpoint%s"
                                % (self.folder, "".join("; " + e for e in errors)))
 
-    def _take_up(self, folder, status, count):
+    def _take_up(self, folder, status, count, given):
         self._trained.read(folder, status["programs"])
+        chosen = constants.Chosen(self._rate_source, given, self._trained.constants(), status.get("constants", {}))
+        self._trained.set_constants(chosen.keep)
+        self._constants = chosen.records
+        for line in chosen.lines:
+            self._say(line)
         self.step, self.epoch = status["step"], status["epoch"]
         self._saved_step = self.step
         if status["finished"] and self.epoch + 1 >= count:

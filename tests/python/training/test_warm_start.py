@@ -109,3 +109,21 @@ def test_bad_calls_change_nothing(tmp_path):
     with pytest.raises(fluid.core.EnforceNotMet):
         warm_start(net.main, path, scope=net.scope)
     assert (net.value("w") == before).all()
+
+
+@pytest.mark.parametrize("source, used", [("script", 0.1), ("saved", 0.5)])
+def test_a_learning_rate_that_differs_is_chosen_and_listed(tmp_path, source, used):
+    old, new = Net(), Net()
+    old.scope.find_var("learning_rate_0").get_tensor().set(np.full(1, 0.5, "float32"), fluid.CPUPlace())
+    how = {} if source == "script" else {"learning_rate": source}
+    done = warm_start(new.main, by_save(old, str(tmp_path)), scope=new.scope, **how)
+    assert new.value("learning_rate_0") == np.float32(used)
+    other = "0.5" if source == "script" else "0.1"
+    assert done.constants == [("learning_rate_0", str(used), other)]
+    assert "learning_rate_0: %s is used, not %s" % (used, other) in str(done)
+    assert ("learning_rate_0" in done.loaded) == (source == "saved")
+
+
+def test_an_unknown_source_of_the_learning_rate_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="learning_rate must be 'script' or 'saved', got 'file'"):
+        warm_start(Net().main, str(tmp_path), learning_rate="file")

@@ -23,8 +23,8 @@ from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..layers import check
 from ..regularizer import append_regularization_ops
-from ..scope import global_scope
 from . import growable
+from .rate import Rated
 
 if TYPE_CHECKING:
     from ..framework import Operator, Program
@@ -40,7 +40,7 @@ def state(slot: Any, name: str, out: Any = None, scalar: Any = False) -> Any:
     return State(slot, slot + "Out" if out is None else out, name, scalar)
 
 
-class Optimizer(Described):
+class Optimizer(Rated, Described):
     """Base class of the optimizers; use a subclass.
 
     Args:
@@ -141,24 +141,6 @@ class Optimizer(Described):
             return rate
         with default_main_program()._lr_schedule_guard(is_with_opt=True), framework.name_scope("scale_with_param_lr"):
             return rate * factor
-
-    def current_step_lr(self) -> Any:
-        """float: the learning rate of the next step; for a schedule, the value in the current scope.
-
-        Raises:
-            AssertionError: the learning rate of a schedule has not been computed yet.
-
-        Examples:
-            >>> import anabranch.fluid as fluid
-            >>> fluid.optimizer.SGD(0.1).current_step_lr()
-            0.1
-        """
-        if not isinstance(self._learning_rate, Variable):
-            return float(self._learning_rate)
-        found = global_scope().find_var(self._learning_rate.name)
-        if found is None:
-            raise Violated("%s: the schedule has no value yet: run the program once" % type(self).__name__)
-        return float(numpy.array(found.get_tensor()).reshape(-1)[0])
 
     # ---- accumulators
 

@@ -53,6 +53,10 @@ class LookaheadOptimizer(Described):
             raise Violated("LookaheadOptimizer: k must be an integer above 0, got %r" % (k,))
         self.inner_optimizer, self.alpha, self.k, self.type = inner_optimizer, alpha, k, "lookahead"
 
+    def set_lr(self, value: float, scope: Any = None) -> None:
+        """Changes the learning rate of the inner optimizer."""
+        self.inner_optimizer.set_lr(value, scope)
+
     def minimize(self, loss: Variable, startup_program: Program | None = None) -> tuple[Any, ...]:
         """Appends the gradients, the updates of the inner optimizer and the interpolation.
 
@@ -126,6 +130,10 @@ class _Wrapper(Optimizer):
     def current_step_lr(self) -> Any:
         """float: the current learning rate of the inner optimizer."""
         return self._optimizer.current_step_lr()
+
+    def set_lr(self, value: float, scope: Any = None) -> None:
+        """Changes the learning rate of the inner optimizer."""
+        self._optimizer.set_lr(value, scope)
 
     def get_opti_var_name_list(self) -> list[str]:
         """list of str: the names of the inner optimizer's variables."""

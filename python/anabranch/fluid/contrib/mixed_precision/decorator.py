@@ -47,6 +47,10 @@ class OptimizerWithMixedPrecision(Described):
         """Variable: the loss multiplied by :meth:`get_loss_scaling`, or None before ``minimize``."""
         return self._scaled_loss
 
+    def set_lr(self, value: float, scope: Any = None) -> None:
+        """Changes the learning rate of the inner optimizer."""
+        self._optimizer.set_lr(value, scope)
+
     # ---- lower precision
 
     def _lowered(self, op):

@@ -229,6 +229,10 @@ class DistributedOptimizer(abc.ABC):
         self._optimizer = optimizer
         self._strategy = strategy
 
+    def set_lr(self, value: float, scope: Any = None) -> None:
+        """Changes the learning rate of ``optimizer``."""
+        self._optimizer.set_lr(value, scope)
+
     @abc.abstractmethod
     def backward(self, loss: Any, startup_program: Program | None = None, parameter_list: Any = None,
                  no_grad_set: Any = None, callbacks: Any = None) -> Any:
