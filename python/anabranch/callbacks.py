@@ -1,6 +1,7 @@
 """Callbacks of :class:`anabranch.Loop`: early stopping, keeping the best model, logs for TensorBoard.
 
-To write a callback, derive a class from :class:`Callback` and override its methods.
+To write a callback, derive a class from :class:`Callback` and override its methods. If it counts or remembers
+something, override ``state`` and ``set_state`` too, so that a resumed run continues.
 """
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import os
 from typing import Any
 
 from . import fluid
-from .fluid import arguments
+from .fluid import arguments, user_warnings
 from .fluid.errors import InvalidValue, Unavailable, UnknownName
 from .loops import Loop
 
@@ -47,6 +48,13 @@ class Callback:
     def end(self, loop: Loop) -> None:
         """Called after the last epoch, even if an error ends the loop."""
 
+    def state(self) -> dict[str, Any]:
+        """dict: what :class:`anabranch.Checkpoints` saves of this callback: dicts, lists, strings and numbers."""
+        return {}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Called with the saved :meth:`state` when a run is resumed, after :meth:`begin`."""
+
 
 class _Best(Callback):
     """Monitors a value from epoch to epoch."""
@@ -71,6 +79,24 @@ class _Best(Callback):
             return False
         self.best, self.best_epoch = now, loop.epoch
         return True
+
+    def _monitored(self):
+        return "%s (%s)" % (self.value, "min" if self._sign > 0 else "max")
+
+    def state(self) -> dict[str, Any]:
+        return {"monitored": self._monitored(), "best": self.best, "best_epoch": self.best_epoch}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        if self._continues(state):
+            self.best, self.best_epoch = state["best"], state["best_epoch"]
+
+    def _continues(self, state):
+        """Whether the saved state is about the same value."""
+        if state["monitored"] == self._monitored():
+            return True
+        user_warnings.warn("%s: it monitors %s, but %s in the checkpoint: its best value starts over"
+                           % (type(self).__name__, self._monitored(), state["monitored"]))
+        return False
 
 
 class EarlyStopping(_Best):
@@ -106,6 +132,14 @@ class EarlyStopping(_Best):
         if self._waited >= self._patience:
             loop.stop("%s was NaN in every epoch" % self.value if self.best is None or self.best_epoch is None else
                       "%s has not improved on %.6g since epoch %d" % (self.value, self.best, self.best_epoch + 1))
+
+    def state(self) -> dict[str, Any]:
+        return dict(super().state(), waited=self._waited)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        super().set_state(state)
+        if state["monitored"] == self._monitored():
+            self._waited = state["waited"]
 
 
 class BestModel(_Best):
@@ -146,6 +180,13 @@ class BestModel(_Best):
             os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
             with fluid.scope_guard(self._scope):
                 fluid.save(self._program, self.path)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        if state["best"] is not None and not os.path.exists(self.path + ".pdparams"):
+            user_warnings.warn("BestModel: %s.pdparams of epoch %d is missing: the best value starts over"
+                               % (self.path, state["best_epoch"] + 1))
+            return
+        super().set_state(state)
 
     def end(self, loop: Loop) -> None:
         if self._restore and self.best is not None:

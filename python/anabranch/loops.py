@@ -1,6 +1,7 @@
 """``anabranch.Loop`` adds a progress line and callbacks to the training loop of a script."""
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,8 +79,8 @@ class Loop:
         """Yields the numbers of the epochs, from 0, until all are done or :meth:`stop` is called.
 
         Args:
-            epochs (int or iterable of int): number of epochs, or their numbers, for example
-                ``Checkpoints.epochs(count)``.
+            epochs (int or iterable of int): number of epochs, or their numbers. ``Checkpoints.epochs(count)`` also
+                saves and restores the state of the loop and its callbacks.
 
         Raises:
             ValueError: a number is below 0.
@@ -88,6 +89,9 @@ class Loop:
             if epochs < 0:
                 raise InvalidValue("Loop.epochs: a number must be at least 0, got %d" % epochs)
             self._epochs, epochs = epochs, range(epochs)
+        follow = getattr(epochs, "follow", None)
+        if follow is not None:
+            follow(self)
         self._call("begin")
         try:
             for self.epoch in epochs:
@@ -151,6 +155,48 @@ class Loop:
     def stop(self, why: str) -> None:
         """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch, and prints the reason ``why``."""
         self.stopped = why
+
+    # ---- the state in a checkpoint
+
+    def state(self) -> dict[str, Any]:
+        """dict: number of steps, logged values, and the states of the callbacks, as JSON can hold them.
+
+        Raises:
+            TypeError: JSON cannot hold the state of a callback.
+        """
+        states = []
+        for callback in self._callbacks:
+            what = type(callback).__name__
+            state = callback.state()
+            try:
+                states.append([what, json.loads(json.dumps(state))])
+            except (TypeError, ValueError) as e:
+                raise InvalidType("%s.state: the state must consist of dicts, lists, strings and numbers: %s"
+                                  % (what, e)) from None
+        return {"step": self.step, "epoch_steps": self._epoch_steps, "values": self.values, "callbacks": states,
+                "smoothed": {name: smooth.state() for name, smooth in self.smoothed.items()}}
+
+    def set_state(self, state: Mapping[str, Any]) -> list[str]:
+        """Restores the result of :meth:`state`. The states of callbacks are found by the names of their classes.
+
+        Returns:
+            list of str: classes of the callbacks that have a state, but none in ``state``. They start over.
+        """
+        self.step, self._epoch_steps, self.values = state["step"], state["epoch_steps"], dict(state["values"])
+        self.smoothed = {}
+        for name, smooth in state["smoothed"].items():
+            self.smoothed[name] = Smooth()
+            self.smoothed[name].set_state(smooth)
+        saved, without = list(state["callbacks"]), []
+        for callback in self._callbacks:
+            what = type(callback).__name__
+            found = next((entry for entry in saved if entry[0] == what), None)
+            if found is not None:
+                saved.remove(found)
+                callback.set_state(found[1])
+            elif callback.state():
+                without.append(what)
+        return without
 
     def _call(self, name):
         for callback in self._callbacks:

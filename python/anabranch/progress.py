@@ -45,6 +45,14 @@ class Smooth:
         """float: the mean; NaN before the first value."""
         return self._sum / self._weight if self._weight else float("nan")
 
+    def state(self):
+        """list: the state, which :meth:`set_state` restores."""
+        return [self._sum, self._weight]
+
+    def set_state(self, state):
+        """Restores the result of :meth:`state`."""
+        self._sum, self._weight = state
+
 
 class Progress:
     """Prints one row at most per step: redrawn in place in a terminal or notebook, otherwise a line every few

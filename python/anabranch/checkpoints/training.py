@@ -14,11 +14,14 @@ from ..fluid.errors import InvalidValue, NotAllowed, Unsupported
 from ..fluid.reading.generator_loader import GeneratorLoader
 from ..fluid.reading.map_loader import MapLoader
 from . import constants, folders, randomness
+from .epochs import Epochs
 from .signals import Terminated
 from .state import Trained
 
 __all__ = ["Checkpoints"]
 
+#: State of a loop in a checkpoint that was written without one.
+_NO_LOOP: dict[str, Any] = {"epoch_steps": None, "values": {}, "smoothed": {}, "callbacks": []}
 _THREADED = (GeneratorLoader, MapLoader)   # they draw random numbers in their own threads
 
 
@@ -107,13 +110,17 @@ class Checkpoints:
         self._shuffles: Any = None      # of the Dataset that is trained on
         self._term = Terminated(self._end_part)
         self._part: Any = None
+        self._loop: Any = None          # the Loop that iterates over the epochs
         self._entered = False
 
     # ---- the loops of a script
 
     def epochs(self, count: int) -> Iterator[int]:
-        """Yields the numbers of the remaining epochs. Call it after the startup program has run, because it loads the
-        latest checkpoint. After the last epoch, the final state is saved.
+        """Returns an iterator over the numbers of the remaining epochs. Call it after the startup program has run,
+        because it loads the latest checkpoint. After the last epoch, the final state is saved.
+
+        If a :class:`anabranch.Loop` iterates over it, a checkpoint also holds the number of steps and the logged values
+        of the loop, and the states of its callbacks.
 
         Args:
             count (int): total number of epochs, at least 0.
@@ -123,6 +130,12 @@ class Checkpoints:
                 no checkpoint is complete.
             EnforceNotMet: the checkpoint does not match the program.
         """
+        return Epochs(self._remaining(count), self._follow)
+
+    def _follow(self, loop):
+        self._loop = loop
+
+    def _remaining(self, count):
         self._load(count)
         with self._term:
             self._entered = True
@@ -180,6 +193,8 @@ class Checkpoints:
             "shuffles": self._shuffles, "epoch_random": self._epoch_random,
             "random": randomness.everywhere(self._also), "constants": self._constants,
             "variables": self._trained.names(), "programs": None}
+        if self._loop is not None:
+            status["loop"] = self._loop.state()
 
         def fill(folder: str) -> None:
             status["programs"] = self._trained.write(folder)
@@ -207,6 +222,8 @@ class Checkpoints:
         found = folders.numbers(self.folder)
         if self._resume is False and found:
             raise InvalidValue("Checkpoints: resume is False, but %s exists" % folders.path(self.folder, found[-1]))
+        if self._loop is not None:
+            self._loop.state()      # one that cannot be saved is an error now, not after hours
         given, errors = self._trained.constants(), []
         self._constants = {name: constants.record(value) for name, value in given.items()}
         for number in reversed(found):
@@ -232,6 +249,8 @@ class Checkpoints:
             self._say(line)
         self.step, self.epoch = status["step"], status["epoch"]
         self._saved_step = self.step
+        if self._loop is not None:
+            self._set_loop(status.get("loop"))
         if status["finished"] and self.epoch + 1 >= count:
             self.epoch += 1
             randomness.set_everywhere(self._also, status["random"])
@@ -241,6 +260,11 @@ class Checkpoints:
         self._epoch_random, self._resumed = status["epoch_random"], status
         randomness.set_everywhere(self._also, status["epoch_random"])
         self._say("resumed after step %d, in epoch %d" % (self.step, self.epoch + 1))
+
+    def _set_loop(self, state):
+        without = self._loop.set_state(dict(_NO_LOOP, step=self.step) if state is None else state)
+        if without:
+            self._say("no state in the checkpoint, starts over: " + ", ".join(without))
 
     def _begin_epoch(self):
         if self._resumed is None:
