@@ -46,11 +46,17 @@ nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::obj
     const Unlocked unlocked;
     done = self.run(*stream, callbacks, go_on);
   }
-  return progress_dict(done);
+  nb::dict out = progress_dict(done);
+  out["means"] = nb::cast(done.means);
+  return out;
 }
 
-TrainLoopOptions options_of(int trainers, std::vector<std::string> fetch, int64_t show_every, int64_t merge_every) {
-  return {trainers, std::move(fetch), show_every, merge_every};
+TrainLoopOptions options_of(int trainers, std::vector<std::string> fetch, std::vector<size_t> averaged,
+                            int64_t show_every, int64_t merge_every) {
+  for (const size_t index : averaged) {
+    AB_CHECK(index < fetch.size(), InvalidArgument, "averaged must hold indices below {}, got {}", fetch.size(), index);
+  }
+  return {trainers, std::move(fetch), show_every, merge_every, std::move(averaged)};
 }
 
 }  // namespace
@@ -59,21 +65,25 @@ void bind_train(nb::module_& m) {
   nb::class_<TrainLoop>(m, "TrainLoop", "Training, or a pass without, over all batches of a stream.")
       .def_static(
           "of_one",
-          [](CompiledProgram& engine, const ir::ProgramRef& program, std::vector<std::string> fetch,
-             int64_t show_every) {
-            return std::make_unique<TrainLoop>(engine, program, options_of(1, std::move(fetch), show_every, 0));
+          [](CompiledProgram& engine, const ir::ProgramRef& program, std::vector<std::string> fetch, int64_t show_every,
+             std::vector<size_t> averaged) {
+            return std::make_unique<TrainLoop>(engine, program,
+                                               options_of(1, std::move(fetch), std::move(averaged), show_every, 0));
           },
-          nb::arg("engine"), nb::arg("program"), nb::arg("fetch"), nb::arg("show_every"), nb::keep_alive<0, 1>(),
+          nb::arg("engine"), nb::arg("program"), nb::arg("fetch"), nb::arg("show_every"),
+          nb::arg("averaged") = std::vector<size_t>(), nb::keep_alive<0, 1>(),
           "One trainer, which runs `engine`: its bits are those of feeding the same batches to it.")
       .def_static(
           "of_many",
           [](const ir::ProgramRef& program, std::shared_ptr<Scope> scope, int trainers, std::vector<std::string> fetch,
-             int64_t show_every, int64_t merge_every) {
-            return std::make_unique<TrainLoop>(program, std::move(scope),
-                                               options_of(trainers, std::move(fetch), show_every, merge_every));
+             int64_t show_every, int64_t merge_every, std::vector<size_t> averaged) {
+            return std::make_unique<TrainLoop>(
+                program, std::move(scope),
+                options_of(trainers, std::move(fetch), std::move(averaged), show_every, merge_every));
           },
           nb::arg("program"), nb::arg("scope"), nb::arg("trainers"), nb::arg("fetch"), nb::arg("show_every"),
-          nb::arg("merge_every") = 0, "Trainers that share rows of tables and merge what else they learn.")
+          nb::arg("merge_every") = 0, nb::arg("averaged") = std::vector<size_t>(),
+          "Trainers that share rows of tables and merge what else they learn.")
       .def("run", &run, nb::arg("stream"), nb::arg("tick").none(), nb::arg("show").none(), nb::arg("go_on") = false)
       .def("ask_for_values", &TrainLoop::ask_for_values);
 }

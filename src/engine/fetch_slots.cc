@@ -32,4 +32,21 @@ Fetched FetchSlots::collect(size_t fetch) const {
   return slices;
 }
 
+double FetchSlots::mean(size_t fetch) const {
+  const Tensor* t = values_[fetch][0]->get<Tensor>();
+  AB_CHECK(t && t->initialized(), NotFound, "fetched variable {} holds no value", names_[fetch]);
+  Tensor copy;
+  if (!t->place().on_host() || !t->contiguous()) {
+    copy.copy_from(*t);
+    t = &copy;
+  }
+  return visit_dtype(t->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* elems = t->data<T>();
+    double sum = 0;
+    for (int64_t i = 0; i < t->numel(); ++i) sum += static_cast<double>(elems[i]);
+    return sum / static_cast<double>(t->numel());
+  });
+}
+
 }  // namespace anabranch

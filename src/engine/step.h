@@ -50,7 +50,8 @@ class Step {
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one fetch
   std::vector<Fetched> collect() const;                                                  // and of all
-  const StepProfile* profile() const { return profile_.get(); }                          // null: never profiled
+  double mean(size_t fetch) const { return fetches_.mean(fetch); }
+  const StepProfile* profile() const { return profile_.get(); }  // null: never profiled
 
   const StepKey& key() const { return key_; }
   std::string explain() const;

@@ -35,7 +35,7 @@ constexpr int64_t kApart = 32, kMergeShare = 16;
 // A training thread's own program: each draws different random numbers.
 ir::ProgramRef program_of(const ir::ProgramRef& program, int trainer) {
   ir::ProgramRef own = program->clone();
-  if (own->random_seed != 0) own->random_seed += trainer * 7919;
+  if (own->random_seed != 0) own->random_seed += int64_t{7919} * trainer;
   return own;
 }
 
@@ -52,6 +52,7 @@ struct TrainLoop::Impl {
     int64_t until_merge = 1;                               // batches
     alignas(64) std::atomic<int64_t> batches{0}, rows{0};  // of this pass
     std::atomic<int64_t> waited_ns{0}, running_ns{0};
+    std::vector<double> sums;  // of the averaged fetches times the rows of their batches
   };
 
   ir::ProgramRef program;
@@ -73,7 +74,7 @@ struct TrainLoop::Impl {
   };
   std::deque<Shown> shown;  // waiting for the caller's thread
   // The first training thread shows values: the others start when it has a batch, or they might take all of them.
-  std::optional<std::latch> first_batch;
+  std::unique_ptr<std::latch> first_batch;
   std::atomic<bool> asked{false}, stop{false};
 
   void prepare(Trainer& t);
@@ -87,6 +88,7 @@ struct TrainLoop::Impl {
   void watch(const TrainCallbacks& callbacks);
   void report(const TrainCallbacks& callbacks);
   TrainProgress progress() const;
+  std::vector<double> means(int64_t rows) const;  // after the training threads have ended
 };
 
 // The program is fed with the columns that it has; others are ignored.
@@ -142,6 +144,8 @@ void TrainLoop::Impl::one_batch(Trainer& t, int index) {
   const bool due = options.show_every > 0 && number % options.show_every == 0;
   std::optional<Shown> values;
   t.prepared->run(t.fed, {}, [&](const Step& step) {
+    const auto rows = static_cast<double>(t.batch.rows);
+    for (size_t i = 0; i < t.sums.size() && rows > 0; ++i) t.sums[i] += rows * step.mean(options.averaged[i]);
     if (index == 0 && (due || asked.exchange(false)) && !options.fetch.empty()) values = {number, step.collect()};
   });
   if (values) keep_values(std::move(*values));
@@ -205,6 +209,15 @@ TrainProgress TrainLoop::Impl::progress() const {
   p.share_done = stream->progress();
   p.rows_expected = stream->rows_expected();
   return p;
+}
+
+std::vector<double> TrainLoop::Impl::means(int64_t rows) const {
+  std::vector<double> out(options.averaged.size());
+  for (const auto& t : trainers) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] += t->sums[i];
+  }
+  for (double& value : out) value /= static_cast<double>(rows);  // NaN without rows
+  return out;
 }
 
 void TrainLoop::Impl::report(const TrainCallbacks& callbacks) {
@@ -274,9 +287,12 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
   m.shown.clear();
   m.stop = m.asked = false;
   m.running = static_cast<int>(m.trainers.size());
-  m.first_batch.emplace(1);
+  m.first_batch = std::make_unique<std::latch>(1);
   for (auto& t : m.trainers) {
-    if (!go_on) t->batches = t->rows = t->waited_ns = t->running_ns = 0;
+    if (!go_on) {
+      t->batches = t->rows = t->waited_ns = t->running_ns = 0;
+      t->sums.assign(m.options.averaged.size(), 0);
+    }
     t->until_merge = std::max<int64_t>(1, m.options.merge_every);
   }
   if (m.states) m.states->begin();
@@ -294,7 +310,8 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
   threads.join();
   m.join_meetings(1);
   if (m.states) m.states->finish();
-  const TrainProgress done = m.progress();
+  TrainProgress done = m.progress();
+  done.means = m.means(done.rows);
   for (auto& t : m.trainers) t->batch = data::Batch();
   m.stream = nullptr;
   if (m.error) std::rethrow_exception(std::exchange(m.error, nullptr));

@@ -19,9 +19,10 @@ namespace anabranch {
 
 struct TrainLoopOptions {
   int trainers = 1;
-  std::vector<std::string> fetch;  // shown to the caller: values of the first training thread
-  int64_t show_every = 100;        // of its batches; 0: only on request
-  int64_t merge_every = 0;         // batches of a thread between two merges; 0: chosen by the cost of a merge
+  std::vector<std::string> fetch;     // shown to the caller: values of the first training thread
+  int64_t show_every = 100;           // of its batches; 0: only on request
+  int64_t merge_every = 0;            // batches of a thread between two merges; 0: chosen by the cost of a merge
+  std::vector<size_t> averaged = {};  // indices in fetch: values with a mean over the pass
 };
 
 struct TrainProgress {
@@ -31,6 +32,7 @@ struct TrainProgress {
   double running_s = 0;   // of the program, summed over threads
   double share_done = 0;  // 0 to 1, of the input
   int64_t rows_expected = -1;
+  std::vector<double> means;  // of the averaged fetches over all batches, weighted by their rows; only of a whole run
 };
 
 struct TrainCallbacks {  // called in the thread that called run(); an exception ends the pass and is rethrown by run()

@@ -16,7 +16,7 @@ from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
 from .framework.pruning import update_ops
-from .reading import run_faults
+from .reading import metric_states, run_faults
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import one_feed
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .framework import Variable
     from .hints import Place
     from .reading.dataset_base import DatasetBase
+    from .reading.pass_result import PassResult
 
 __all__ = ["Executor", "FetchHandler", "global_scope", "scope_guard"]
 
@@ -160,6 +161,8 @@ class Executor(FeedAndFetchOps):
             program = default_main_program()
         if scope is None:
             scope = global_scope()
+        if metric_states.is_any_kept():
+            metric_states.restore(program, scope)
         known = self._bound.get((id(program), id(scope)))
         try:
             if known is not None and return_merged and not use_prune:
@@ -227,7 +230,7 @@ class Executor(FeedAndFetchOps):
                            fetch_list: Sequence[Variable | str] | None = None, fetch_info: Sequence[str] | None = None,
                            print_period: int = 100, fetch_handler: FetchHandler | None = None,
                            deterministic: bool = False, progress: bool | None = None,
-                           checkpoints: Checkpoints | None = None) -> None:
+                           checkpoints: Checkpoints | None = None) -> PassResult:
         """Trains on every batch of a Dataset once, without returning to Python. Threads read and parse the files
         while trainers run the program.
 
@@ -256,7 +259,7 @@ class Executor(FeedAndFetchOps):
                 it there. Batches are then distributed in the order of the files, even to several trainers.
 
         Returns:
-            None
+            PassResult: loss, AUC and counts of this pass. Fluid 1.8.5 returns None.
 
         Raises:
             RuntimeError: there is no dataset, there are no threads, or the executor is closed.
@@ -278,39 +281,47 @@ class Executor(FeedAndFetchOps):
             >>> dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
             >>> dataset.set_use_var([x, y])
             >>> dataset.set_filelist([path])
-            >>> exe.train_from_dataset(fluid.default_main_program(), dataset)
+            >>> result = exe.train_from_dataset(fluid.default_main_program(), dataset)
+            >>> sorted(result.metrics), result.rows
+            (['loss'], 2)
         """
-        self._from_dataset(Pass("train_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info,
-                                print_period, fetch_handler, deterministic, progress, checkpoints))
+        return self._from_dataset(Pass("train_from_dataset", program, dataset, scope, thread, debug, fetch_list,
+                                       fetch_info, print_period, fetch_handler, deterministic, progress, checkpoints))
 
     def infer_from_dataset(self, program: Any = None, dataset: Any = None, scope: Any = None, thread: Any = 0,
                            debug: Any = False, fetch_list: Any = None, fetch_info: Any = None, print_period: Any = 100,
-                           fetch_handler: Any = None, deterministic: Any = False, progress: Any = None) -> None:
+                           fetch_handler: Any = None, deterministic: Any = False, progress: Any = None) -> PassResult:
         """Runs the forward part of a program on every batch of a Dataset. It never trains: the ops of the backward part
-        and of optimizers are removed, and the others run in test mode. The state of metrics (``auc``) accumulates.
+        and of optimizers are removed, and the others run in test mode.
 
-        Arguments and errors are those of :meth:`train_from_dataset`.
+        The histograms of ``auc`` start empty and contain the samples of this pass afterwards. The next run that trains
+        continues with those of the training. With ``FLAGS_fluid_exact=1.8.5``, both accumulate into the same ones.
+
+        Arguments, result and errors are those of :meth:`train_from_dataset`. The result contains the loss if the
+        program minimizes one, or if ``fetch_list`` contains it.
         """
         call = Pass("infer_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                     fetch_handler, deterministic, progress)
-        self._from_dataset(call, trains=False)
+        return self._from_dataset(call)
 
-    def _from_dataset(self, call, trains=True):
+    def _from_dataset(self, call):
         if self._closed:
             raise NotAllowed("Executor.%s: the executor is closed" % call.what)
         program = call.program
-        bound = (self._bind(program, call.scope) if trains
+        bound = (self._bind(program, call.scope) if call.trains()
                  else self._bind(program, call.scope, ("test",), lambda: program.clone(for_test=True)))
-        call.program = bound.program
+        call.set_program(bound.program)
         one = call.trainers == 1 or call.deterministic or isinstance(self.place, CUDAPlace)
-        fetches = call.fetches()
-        key = (call.program.desc.version, 1 if one else call.trainers, tuple(fetches), call.print_period)
+        fetches, averaged = call.fetches(), call.averaged()
+        key = (call.program.desc.version, 1 if one else call.trainers, tuple(fetches), call.print_period,
+               tuple(averaged))
         if bound.loop is None or bound.loop[0] != key:
             desc = call.program.desc
-            loop = (_core.TrainLoop.of_one(bound.engine, desc, fetches, call.print_period) if one else
-                    _core.TrainLoop.of_many(desc, call.scope, call.trainers, fetches, call.print_period))
+            how = {"fetch": fetches, "show_every": call.print_period, "averaged": averaged}
+            loop = (_core.TrainLoop.of_one(bound.engine, desc, **how) if one else
+                    _core.TrainLoop.of_many(desc, call.scope, call.trainers, **how))
             bound.loop = (key, loop)
-        call.run(bound.loop[1])
+        return call.run(bound.loop[1])
 
 
 arguments.explain(globals())

@@ -24,7 +24,7 @@ from ..fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_s
     GeoStrategy,
     StrategyFactory,
 )
-from ..fluid.reading.dataset_loop import histograms_of
+from ..fluid.reading import metric_states
 from ..fluid.reading.reader_source import ReaderSource
 from ..looking import scripts
 from . import batches
@@ -112,10 +112,10 @@ class Sample:
                 "loss": float(np.mean(last)) if last else None, "histograms": self._histograms()}
 
     def _histograms(self) -> list[list[int]] | None:
-        names = histograms_of(self._step.program)
-        if names is None:
+        found = next((op for op in metric_states.aucs(self._step.program) if op.over_all), None)
+        if found is None:
             return None
-        held = [self._step.scope.find_var(name) for name in names]
+        held = [self._step.scope.find_var(name) for name in (found.positives, found.negatives)]
         return [np.asarray(one.get_tensor()).ravel().tolist() for one in held]
 
 

@@ -70,7 +70,7 @@ class Model:
     def train(self, files, passes=1, threads=1, **options):
         dataset = self.dataset(files, threads=threads)
         for _ in range(passes):
-            assert self.exe.train_from_dataset(self.main, dataset, self.scope, **options) is None
+            self.exe.train_from_dataset(self.main, dataset, self.scope, **options)
         return self
 
     def feed(self, files, passes=1):

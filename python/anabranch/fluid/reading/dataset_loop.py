@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,16 @@ from ..compiler import CompiledProgram
 from ..errors import InvalidType, NotAllowed, Unsupported, Violated, require
 from ..fetching import fetch_names
 from ..framework import OpRole, Program, Variable, default_main_program
+from ..framework.dtype import VarType
 from ..scope import global_scope
+from . import metric_states
 from .batch_queue import stall_report_s
 from .dataset_base import whole_number
+from .handler_thread import HandlerThread
+from .pass_result import PassResult
 
 _DEBUG_PERIOD = 100  # batches
+_AVERAGED = (VarType.FP32, VarType.FP64, VarType.INT32, VarType.INT64)
 
 
 class FetchHandler:
@@ -76,22 +80,6 @@ def loss_of(program: Program) -> str | None:
     return None
 
 
-def auc_of(program: Program) -> str | None:
-    """Name of the first AUC over all batches that a program computes; None if there is none."""
-    for op in program.desc.block(0).ops():
-        if op._type == "auc" and op.attr("slide_steps") == 0:
-            return str(op.output("AUC")[0])
-    return None
-
-
-def histograms_of(program: Program) -> tuple[str, str] | None:
-    """Names of the histograms of positives and negatives from which :func:`auc_of` is computed; None without an AUC."""
-    for op in program.desc.block(0).ops():
-        if op._type == "auc" and op.attr("slide_steps") == 0:
-            return str(op.input("StatPos")[0]), str(op.input("StatNeg")[0])
-    return None
-
-
 def _role(op):
     return op.attr("op_role") if op.has_attr("op_role") else 0
 
@@ -116,6 +104,7 @@ class Pass:
         if not isinstance(self.program, Program):
             raise InvalidType("%s: program must be a Program or CompiledProgram, got %s"
                               % (what, type(program).__name__))
+        self.set_program(self.program)
         self.scope = global_scope() if scope is None else scope
         if not isinstance(self.scope, _core.Scope):
             raise InvalidType("%s: scope must be a Scope, got %s" % (what, type(scope).__name__))
@@ -156,11 +145,23 @@ class Pass:
         require(len(self.info) == len(self.shown), "%s: fetch_info must have one text for each of "
                 "fetch_list (%d), got %d" % (self.what, len(self.shown), len(self.info)))
 
+    def trains(self) -> bool:
+        """Whether the pass trains: it is one of ``train_from_dataset``."""
+        return self.what == "train_from_dataset"
+
+    def set_program(self, program: Any) -> None:
+        """Sets the program that runs: the given one, or its copy for tests."""
+        loss = loss_of(self.program)
+        self.program = program
+        self._loss = loss if loss is not None and program.global_block().has_var(loss) else None
+        self.aucs = metric_states.aucs(program)
+        self._auc = next((op.area for op in self.aucs if op.over_all), None)
+
     # ---- fetches: printed variables, those of the handler, and those of the progress line
 
     def watched(self) -> Any:
         """(loss, auc): names of the program's loss and of its running AUC, each None if there is none."""
-        return loss_of(self.program), auc_of(self.program)
+        return self._loss, self._auc
 
     def fetches(self) -> Any:
         """Every name once, in a fixed order."""
@@ -170,12 +171,41 @@ class Pass:
             names.update(dict.fromkeys(fetch_names(list(self.handler.var_dict.values()))[0]))
         return list(names)
 
-    def run(self, loop: Any) -> None:
+    def averaged(self) -> list[int]:
+        """list of int: the fetches with a mean over the pass: the loss, and shown variables of one element."""
+        areas = {op.area for op in self.aucs}
+        return [i for i, name in enumerate(self.fetches())
+                if name not in areas and (name == self._loss or name in self.shown) and self._is_number(name)]
+
+    def _is_number(self, name):
+        variable = self.program.global_block()._find_var_recursive(name)
+        return (variable is not None and variable.type == VarType.LOD_TENSOR and tuple(variable.shape) in ((1,), ())
+                and variable.dtype in _AVERAGED)
+
+    def run(self, loop: Any) -> PassResult:
         """Runs the pass to its end."""
+        if self.trains():
+            metric_states.restore(self.program, self.scope)
+            return self._measured(loop)
+        with metric_states.Fresh(self.aucs, self.scope):
+            return self._measured(loop)
+
+    def _measured(self, loop):
+        before = metric_states.histograms(self.aucs, self.scope)
+        done = self._run_whole(loop)
+        areas = metric_states.areas(self.aucs, before, metric_states.histograms(self.aucs, self.scope))
+        names = self.fetches()
+        values = dict(areas, **{names[i]: mean for i, mean in zip(self.averaged(), done["means"])})
+        known = {"loss": self._loss, "auc": self._auc}
+        known.update(zip(self.info, self.shown))
+        return PassResult({name: values[variable] for name, variable in known.items() if variable in values},
+                          done, self.dataset.statistics()["bad_rows"])
+
+    def _run_whole(self, loop):
+        """Returns the progress at the end of the pass, with the means of the averaged fetches."""
         watch = _Watch(self, loop)
         if self.dataset._queue is not None:
-            self._run_queue(loop, watch)
-            return
+            return self._run_queue(loop, watch)
         if self.checkpoints is not None:
             self.checkpoints._prepare(self.dataset)
         stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1 or self.checkpoints is not None)
@@ -188,6 +218,7 @@ class Pass:
             stream.close()
             watch.end()
         watch.close(done)
+        return done
 
     def _run_queue(self, loop, watch):
         """Runs one file after the other, each a part of the pass, done when the servers have its gradients."""
@@ -207,7 +238,9 @@ class Pass:
         finally:
             watch.end()
         queue._passed()
-        watch.close(dict(done, share_done=1.0))
+        done = dict(done, share_done=1.0)
+        watch.close(done)
+        return done
 
     def _run_file(self, loop, watch, path, files, first):
         """Runs one file. dict: progress of the pass so far."""
@@ -242,7 +275,7 @@ class _Watch:
         self._values = {}
         self._smooth, self._smoothed_to = Smooth(), 0
         self._meter = Meter(call.progress)
-        self._handler = None if call.handler is None else _HandlerThread(call.handler)
+        self._handler = None if call.handler is None else HandlerThread(call.handler)
         self._debug_batches = 0
         self._newest = None     # progress at the last tick
         self._stall_s = stall_report_s()
@@ -321,53 +354,3 @@ class _Watch:
         self._meter.close(self._fields(p) + [(TIME, "%d bad rows" % bad if bad else "")])
         if bad and not self._meter.has_printed:
             sys.stderr.write("%s: %d bad rows were skipped\n" % (self._call.what, bad))
-
-
-class _HandlerThread:
-    """Thread that calls a FetchHandler periodically with the latest values during training."""
-
-    def __init__(self, handler):
-        self._handler = handler
-        self._changed = threading.Condition()
-        self._values = None
-        self._due = self._ended = False
-        self._error = None
-        self._thread = threading.Thread(target=self._main, name="anabranch fetch handler", daemon=True)
-        self._thread.start()
-
-    def is_due(self):
-        """Whether the handler needs values now. Reraises an exception of the handler."""
-        if self._error is not None:
-            raise self._error
-        return self._due
-
-    def give(self, values):
-        """Passes newer values to the thread."""
-        with self._changed:
-            self._values = values
-            self._changed.notify_all()
-
-    def end(self):
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-        self._thread.join()
-
-    def _main(self):
-        with self._changed:
-            while not self._ended:
-                self._changed.wait_for(lambda: self._ended, self._handler.period_secs)
-                if self._ended:
-                    return
-                self._due, self._values = True, None
-                self._changed.wait_for(lambda: self._ended or self._values is not None)
-                values, self._due = self._values, False
-                if values is None:
-                    return
-                self._changed.release()
-                try:
-                    self._handler.handler(values)
-                except BaseException as e:
-                    self._error = e
-                finally:
-                    self._changed.acquire()
