@@ -98,8 +98,7 @@ void merge_rows(const SelectedRows& in, SelectedRows* out) {
   shape.set(0, static_cast<int64_t>(distinct));
   out->value.resize(shape, in.value.dtype());
   const int64_t width = in.value.row_elems();
-  visit_dtype(in.value.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(in.value.dtype(), [&]<class T>(TypeTag<T>) {
     const T* src = in.value.data<T>();
     T* dst = out->value.mutable_data<T>();
     size_t made = 0;

@@ -165,8 +165,7 @@ void check_finite(const Value& value, const std::string& name) {
     on_host.copy_from(*t);
     t = &on_host;
   }
-  visit_dtype(t->dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(t->dtype(), [&]<class T>(TypeTag<T>) {
     const T* x = t->data<T>();
     for (int64_t i = 0; i < t->numel(); ++i) {
       AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,

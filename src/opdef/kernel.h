@@ -11,7 +11,12 @@
 
 namespace anabranch {
 
+class DeviceContext;
 class KernelContext;
+
+// Whether a kernel runs on the host: one of a device takes a DeviceContext.
+template <class F> inline constexpr bool kOnHost = std::is_invocable_v<std::decay_t<F>&, KernelContext&>;
+template <class F> inline constexpr bool kOnDevice = std::is_invocable_v<std::decay_t<F>&, const DeviceContext&>;
 
 class Kernel {
  public:
@@ -20,16 +25,17 @@ class Kernel {
   Kernel() = default;
   // From any function; implicit, because factories return lambdas.
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, Kernel> && std::invocable<std::decay_t<F>&, KernelContext&>)
+  requires(!std::same_as<std::remove_cvref_t<F>, Kernel> && (kOnHost<F> || kOnDevice<F>))
       // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
       Kernel(F&& f) {
     using Fn = std::decay_t<F>;
+    using Context = std::conditional_t<kOnHost<F>, KernelContext, const DeviceContext>;
     if constexpr (fits<Fn>) {
       new (captured_) Fn(std::forward<F>(f));
-      call_ = [](void* at, KernelContext& c) { (*static_cast<Fn*>(at))(c); };
+      call_ = [](void* at, KernelContext& c) { (*static_cast<Fn*>(at))(context_as<Context>(c)); };
       if constexpr (!std::is_trivially_copyable_v<Fn>) care_ = &kCare<Fn>;
     } else {
-      *this = Kernel([held = std::make_unique<Fn>(std::forward<F>(f))](KernelContext& c) { (*held)(c); });
+      *this = Kernel([held = std::make_unique<Fn>(std::forward<F>(f))](Context& c) { (*held)(c); });
     }
   }
   Kernel(Kernel&& other) noexcept { move(other); }
@@ -45,6 +51,13 @@ class Kernel {
   void operator()(KernelContext& c) const { call_(captured_, c); }
 
  private:
+  template <class Context> static Context& context_as(KernelContext& c) {
+    if constexpr (std::same_as<Context, KernelContext>) {
+      return c;
+    } else {
+      return Context::of(c);
+    }
+  }
   // Moving and destroying captures that are not trivially copyable.
   struct Care {
     void (*move)(void* to, void* from);  // and destroys the source

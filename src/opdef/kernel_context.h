@@ -2,8 +2,7 @@
 // handles and returns the kernel. The kernel runs every step: it sees tensors through the handles and touches no name,
 // no map and no heap.
 //
-//   [](auto tag, const KernelArgs& op) -> Kernel {
-//     using T = typename decltype(tag)::type;
+//   []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
 //     const In x = op.in("X");
 //     const Out out = op.out("Out");
 //     const float alpha = op.attr<float>("alpha");
@@ -17,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/parallel.h"
 #include "core/value.h"

@@ -7,7 +7,7 @@
 //       .ignores({"use_mkldnn", "use_cudnn"}).traits(kRowWise | kElementwise)
 //       .infer([](InferContext& c) { c.same_as("Out", "X"); })
 //       .grad_reads({}, {"Out"})
-//       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel { ... });
+//       .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { ... });
 //   AB_GRAD(relu).doc("X@GRAD = Out@GRAD where Out > 0, else 0.").cpu<float, double>(...);
 //
 // Types, slots and attributes are Fluid's: they are in saved models. Declarations run before main(), in any order. The
@@ -161,7 +161,7 @@ class OpDef {
   OpDef& cpu_of(DType dtype, KernelFactory factory);
   // One kernel for all dtypes.
   OpDef& cpu_any(KernelFactory factory);
-  // Kernels for devices, likewise: they are called with a DeviceContext (device_context.h).
+  // Kernels for devices, likewise: functions of a const DeviceContext& (device_context.h).
   template <class... Ts, class Fn> OpDef& device(Fn fn) { return add_kernels<Ts...>(On::kDevice, fn); }
   OpDef& device_any(KernelFactory factory);
 

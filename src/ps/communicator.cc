@@ -201,8 +201,7 @@ void Communicator::fill_messages(std::map<Key, Pending>& round) {
 void Communicator::finish(Pending& p) const {
   if (!options_.average || p.count < 2) return;
   Tensor& t = p.sparse ? p.rows.value : p.dense;
-  visit_dtype(t.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(t.dtype(), [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_floating_point_v<T>) {
       const T by = T(1) / static_cast<T>(p.count);
       T* x = t.mutable_data<T>();

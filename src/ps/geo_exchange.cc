@@ -190,8 +190,8 @@ void Geo::merge_dense(Kept& k) {
       AB_CHECK(client_.take(shard.value, &arrived_) && arrived_.dtype() == k.old.dtype() && arrived_.numel() == n,
                ShapeMismatch, "GEO: the server at {} does not answer with {} numbers of {}",
                shard.value.link->endpoint(), n, k.variable.name);
-      take_over(k.variable.value->as<Tensor>().template mutable_data<T>() + at, k.old.mutable_data<T>() + at,
-                arrived_.data<T>(), n);
+      take_over(k.variable.value->as<Tensor>().mutable_data<T>() + at, k.old.mutable_data<T>() + at, arrived_.data<T>(),
+                n);
       at += n;
     }
   });
@@ -201,7 +201,7 @@ void Geo::merge_rows(Kept& k) {
   with_floats(k.old.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const int64_t width = k.old.row_elems();
-    T* w = k.variable.value->as<Tensor>().template mutable_data<T>();
+    T* w = k.variable.value->as<Tensor>().mutable_data<T>();
     T* old = k.old.mutable_data<T>();
     const bool shared = RowLocks::shared();
     int64_t begin = 0;

@@ -6,7 +6,6 @@
 #else
 #define ANABRANCH_RULE_VECTORS_INL
 #endif
-
 #include <cmath>
 #include <type_traits>
 

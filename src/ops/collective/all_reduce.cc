@@ -63,16 +63,14 @@ void join_rows(const KernelContext& c, const GradientSlots& g, SelectedRows& joi
 }
 
 // Concatenates the rows when all replicas share one device. An input may also be an output.
-void join_there(const KernelContext& c, const GradientSlots& g, SelectedRows& joined) {
-  const DeviceContext& queued = DeviceContext::of(c);
+void join_there(const DeviceContext& c, const GradientSlots& g, SelectedRows& joined) {
   const auto part = [&](int r) -> const SelectedRows& { return c.value(g.in, r).rows(); };
-  device::join_rows(queued, g.in.count, part, &joined);
-  for (int r = 0; r < g.out.count; ++r) device::copy_rows(queued, joined, &c.value(g.out, r).as<SelectedRows>());
+  device::join_rows(c, g.in.count, part, &joined);
+  for (int r = 0; r < g.out.count; ++r) device::copy_rows(c, joined, &c.value(g.out, r).as<SelectedRows>());
 }
 
 // Replicas that share a device: all inputs are already there, so they are summed in replica order, too.
-void add_there(KernelContext& c, const GradientSlots& g, ab_kernel kernel) {
-  const DeviceContext& queued = DeviceContext::of(c);
+void add_there(const DeviceContext& c, const GradientSlots& g, ab_kernel kernel) {
   device::SumArgs a{};
   AB_CHECK(g.in.count <= device::kMostSummands, Unsupported, "{} replicas share a device; a sum takes at most {}",
            g.in.count, device::kMostSummands);
@@ -80,8 +78,8 @@ void add_there(KernelContext& c, const GradientSlots& g, ab_kernel kernel) {
   a.y = device::operand(c.at(g.out, 0));
   a.n = c.at(g.out, 0).numel();
   a.count = g.in.count;
-  queued.launch(kernel, a);
-  for (int r = 1; r < g.out.count; ++r) queued.copy(c.at(g.out, r), c.at(g.out, 0));
+  c.launch(kernel, a);
+  for (int r = 1; r < g.out.count; ++r) c.copy(c.at(g.out, r), c.at(g.out, 0));
 }
 
 // This replica's share of the elements counted on all replicas; reads only shapes.
@@ -142,14 +140,15 @@ AB_OP(all_reduce)
       const Out out = op.out("Out");
       const int groups = op.attr<int32_t>("groups"), per_in = x.count / groups, per_out = out.count / groups;
       if (!op.attr<std::vector<int32_t>>("devices").empty()) {
-        return [over = OverDevices(op)](KernelContext& c) mutable { over.sum(c); };
+        return [over = OverDevices(op)](const DeviceContext& c) mutable { over.sum(c); };
       }
-      return [=, kernel = device::kernel_of<T>("sum"), joined = std::make_shared<SelectedRows>()](KernelContext& c) {
-        for (int k = 0; k < groups; ++k) {
-          const GradientSlots g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
-          c.value(g.in).is<SelectedRows>() ? join_there(c, g, *joined) : add_there(c, g, kernel);
-        }
-      };
+      return
+          [=, kernel = device::kernel_of<T>("sum"), joined = std::make_shared<SelectedRows>()](const DeviceContext& c) {
+            for (int k = 0; k < groups; ++k) {
+              const GradientSlots g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
+              c.value(g.in).is<SelectedRows>() ? join_there(c, g, *joined) : add_there(c, g, kernel);
+            }
+          };
     });
 
 AB_OP(broadcast_from_owner)
@@ -179,7 +178,7 @@ AB_OP(broadcast_from_owner)
     })
     .device_any([](const KernelArgs& op) -> Kernel {
       AB_CHECK(!op.attr<std::vector<int32_t>>("devices").empty(), Unsupported, "replicas share devices");
-      return [over = OverDevices(op)](KernelContext& c) mutable { over.broadcast(c); };
+      return [over = OverDevices(op)](const DeviceContext& c) mutable { over.broadcast(c); };
     });
 
 AB_OP(replica_weight)
@@ -203,8 +202,8 @@ AB_OP(replica_weight)
     })
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [weigh = device::Weigh<T>(op), counted = op.in("Counted"), replica = op.attr<int32_t>("replica"),
-              active = op.attr<int32_t>("active")](KernelContext& c) {
-        weigh(DeviceContext::of(c), share_of(c, counted, replica, active));
+              active = op.attr<int32_t>("active")](const DeviceContext& c) {
+        weigh(c, share_of(c, counted, replica, active));
       };
     });
 

@@ -38,14 +38,13 @@ int OverDevices::rank_of(const Tensor& t) const {
   return static_cast<int>(at - devices_.begin());
 }
 
-void OverDevices::run(KernelContext& c) {
+void OverDevices::run(const DeviceContext& c) {
   if (!communicator_ || !communicator_->works()) communicator_ = device::Communicator::of(devices_, number_);
-  const DeviceContext& queued = DeviceContext::of(c);
-  communicator_->run(queued.queue(), queued.device(), calls_);
+  communicator_->run(c.queue(), c.device(), calls_);
   if (waits_) communicator_->wait();
 }
 
-void OverDevices::sum(KernelContext& c) {
+void OverDevices::sum(const DeviceContext& c) {
   for (int k = 0; k < groups_; ++k) {
     const GradientSlots g = group(k);
     Call& call = calls_[static_cast<size_t>(k)];
@@ -71,7 +70,7 @@ void OverDevices::sum(KernelContext& c) {
   run(c);
 }
 
-void OverDevices::broadcast(KernelContext& c) {
+void OverDevices::broadcast(const DeviceContext& c) {
   for (int k = 0; k < groups_; ++k) {
     const GradientSlots g = group(k);
     Call& call = calls_[static_cast<size_t>(k)];

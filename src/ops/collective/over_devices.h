@@ -23,14 +23,14 @@ class OverDevices {
  public:
   explicit OverDevices(const KernelArgs& op);
   // Out = the sum of X, on one device or on all.
-  void sum(KernelContext& c);
+  void sum(const DeviceContext& c);
   // Out = X, which is one of them, on all devices.
-  void broadcast(KernelContext& c);
+  void broadcast(const DeviceContext& c);
 
  private:
   GradientSlots group(int k) const;
   int rank_of(const Tensor& t) const;
-  void run(KernelContext& c);
+  void run(const DeviceContext& c);
 
   const In x_;
   const Out out_;

@@ -24,8 +24,7 @@ template <class T> std::string number_text(T value) {
 std::string numbers(const Tensor& t, int most) {
   const int64_t n = most < 0 ? t.numel() : std::min<int64_t>(t.numel(), most);
   std::string text = "[";
-  visit_dtype(t.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(t.dtype(), [&]<class T>(TypeTag<T>) {
     const T* x = t.data<T>();
     for (int64_t i = 0; i < n; ++i) text += (i ? ", " : "") + number_text(x[i]);
   });

@@ -48,8 +48,7 @@ AB_OP(anchor_generator)
     .attr<float>("offset", 0.5f, "centre of the boxes in a cell, from its first pixel (0) to its last (1)")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto& stride = op.attr<std::vector<float>>("stride");
       const T w = static_cast<T>(stride[0]), h = static_cast<T>(stride[1]),
               offset = static_cast<T>(op.attr<float>("offset"));
@@ -57,8 +56,7 @@ AB_OP(anchor_generator)
               input = op.in("Input"), boxes = op.out("Anchors"), spread = op.out("Variances")](KernelContext& c) {
         const Shape& s = c[input].shape();
         const PointGrid<T> cells{s[2], s[3], offset * (w - 1), offset * (h - 1), w, h, 1, 1, false, false};
-        fill_grid(c, cells, at_point, variances, c[boxes].template mutable_data<T>(),
-                  c[spread].template mutable_data<T>());
+        fill_grid(c, cells, at_point, variances, c[boxes].mutable_data<T>(), c[spread].mutable_data<T>());
       };
     });
 

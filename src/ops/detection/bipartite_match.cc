@@ -103,8 +103,7 @@ AB_OP(bipartite_match)
     .attr<float>("dist_threshold", 0.5f, "per_prediction: smallest entry that matches")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [rest = op.attr<std::string>("match_type") == "per_prediction",
               threshold = static_cast<T>(op.attr<float>("dist_threshold")), dist = op.in("DistMat"),
               indices = op.out("ColToRowMatchIndices"), dists = op.out("ColToRowMatchDist"),

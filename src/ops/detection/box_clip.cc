@@ -33,12 +33,11 @@ AB_OP(box_clip)
     .out("Output", "like Input")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("Input"), info = op.in("ImInfo"), out = op.out("Output")](KernelContext& c) {
         const std::vector<int64_t>& o = c[x].lod().back();
-        const T *from = c[x].data<T>(), *image = c[info].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T *from = c[x].data<T>(), *image = c[info].data<T>();
+        T* to = c[out].mutable_data<T>();
         const int64_t width = c[x].row_elems();
         for (size_t i = 1; i < o.size(); ++i, image += 3) {
           const T last[2] = {std::round(image[1] / image[2]) - 1, std::round(image[0] / image[2]) - 1};

@@ -70,14 +70,14 @@ template <class T> std::array<T, 4> variances_of(const KernelArgs& op) {
   return made;
 }
 
-template <class T> Kernel coder(const KernelArgs& op) {
+constexpr auto coder = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const bool encodes = op.attr<std::string>("code_type") == kEncode, by_row = op.attr<int32_t>("axis") == 1;
   return
       [=, shared = variances_of<T>(op), edge = edge_of<T>(op.attr<bool>("box_normalized")), prior = op.in("PriorBox"),
        variance = op.in("PriorBoxVar"), target = op.in("TargetBox"), out = op.out("OutputBox")](KernelContext& c) {
         const T *priors = c[prior].data<T>(), *targets = c[target].data<T>();
-        const T* variances = variance ? c[variance].template data<T>() : nullptr;
-        T* to = c[out].template mutable_data<T>();
+        const T* variances = variance ? c[variance].data<T>() : nullptr;
+        T* to = c[out].mutable_data<T>();
         const int64_t columns = c[out].shape()[1];
         const auto chunks = [=, &shared](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) {
@@ -92,7 +92,7 @@ template <class T> Kernel coder(const KernelArgs& op) {
         };
         c.parallel_for(c[out].numel() / 4, kBoxGrain, chunks);
       };
-}
+};
 
 AB_OP(box_coder)
     .doc(
@@ -112,7 +112,7 @@ AB_OP(box_coder)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("PriorBox")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return coder<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(coder);
 
 }  // namespace
 }  // namespace anabranch::detection::box_coder_op

@@ -66,14 +66,13 @@ AB_OP(box_decoder_and_assign)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("PriorBox")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [clip = static_cast<T>(op.attr<float>("box_clip")), prior = op.in("PriorBox"),
               variance = op.in("PriorBoxVar"), target = op.in("TargetBox"), score = op.in("BoxScore"),
               decoded = op.out("DecodeBox"), assigned = op.out("OutputAssignBox")](KernelContext& c) {
-        const T *priors = c[prior].template data<T>(), *offsets = c[target].template data<T>();
-        const T *scores = c[score].template data<T>(), *by = variance ? c[variance].template data<T>() : nullptr;
-        T *boxes = c[decoded].template mutable_data<T>(), *best = c[assigned].template mutable_data<T>();
+        const T *priors = c[prior].data<T>(), *offsets = c[target].data<T>();
+        const T *scores = c[score].data<T>(), *by = variance ? c[variance].data<T>() : nullptr;
+        T *boxes = c[decoded].mutable_data<T>(), *best = c[assigned].mutable_data<T>();
         const int64_t classes = c[score].shape()[1];
         c.parallel_for(c[prior].rows(), kBoxGrain / (classes + 1) + 1, [=](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {
@@ -83,6 +82,8 @@ AB_OP(box_decoder_and_assign)
             const int64_t k = likeliest(scores + r * classes, classes);
             std::copy_n(k > 0 ? boxes + 4 * (r * classes + k) : priors + 4 * r, 4, best + 4 * r);
           }
+          const int64_t k = likeliest(scores + r * classes, classes);
+          std::copy_n(k > 0 ? boxes + 4 * (r * classes + k) : priors + 4 * r, 4, best + 4 * r);
         });
       };
     });

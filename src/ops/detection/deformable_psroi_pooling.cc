@@ -48,13 +48,13 @@ void infer(InferContext& c) {
   c.set_out("TopCount", out, c.in("Input").dtype);
 }
 
-template <class T> Kernel pool(const KernelArgs& op) {
+constexpr auto pool = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [rule = MovedRule<T>(op), owners = Owners(), x = op.in("Input"), rois = op.in("ROIs"), trans = op.in("Trans"),
           out = op.out("Output"), count = op.out("TopCount")](KernelContext& c) mutable {
     const MovedBins<T> bins(rule, c[x].shape(), c[out].shape(), c[trans].shape());
     const auto& image = owners.by_sequences(c[rois]);
-    const T *from = c[x].template data<T>(), *boxes = c[rois].template data<T>(), *moves = c[trans].template data<T>();
-    T *to = c[out].template mutable_data<T>(), *counts = needed<T>(c, count);
+    const T *from = c[x].data<T>(), *boxes = c[rois].data<T>(), *moves = c[trans].data<T>();
+    T *to = c[out].mutable_data<T>(), *counts = needed<T>(c, count);
     const Pooled& p = bins.pooled();
     const int64_t made = c[out].shape()[1];
     c.parallel_for(c[out].numel(), kBinGrain, [&](int64_t begin, int64_t end) {
@@ -69,7 +69,7 @@ template <class T> Kernel pool(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 template <class T> struct Gradient {
   MovedRule<T> rule;
@@ -92,10 +92,10 @@ template <class T> struct Gradient {
     const int64_t made = c[dout].shape()[1], each_bin = bins.pooled().bins();
     for (int64_t k = begin * each_bin; k < end * each_bin; ++k) {
       const int64_t at = r * made * each_bin + k;
-      const T n = c[count].template data<T>()[at];
+      const T n = c[count].data<T>()[at];
       if (!(n > 0)) continue;
-      fn(bins.at(c[rois].template data<T>() + 4 * r, c[trans].template data<T>(), r, k / each_bin, k % each_bin),
-         c[dout].template data<T>()[at] / n);
+      fn(bins.at(c[rois].data<T>() + 4 * r, c[trans].data<T>(), r, k / each_bin, k % each_bin),
+         c[dout].data<T>()[at] / n);
     }
   }
 
@@ -131,7 +131,7 @@ template <class T> struct Gradient {
             moves[bin.trans + bins.part_plane()] += d * s.of(plane, s.down) * rule.deviation * bin.region_height;
           });
         });
-      }
+      });
     });
   }
 };
@@ -161,14 +161,13 @@ AB_OP(deformable_psroi_pooling)
     .grad_from({"Output"})
     .grad_to({"Input", "Trans"})
     .dtype_of_input("Input")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return pool<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(pool);
 
 AB_GRAD(deformable_psroi_pooling)
     .doc(
         "Input@GRAD distributes Output@GRAD equally over the samples; Trans@GRAD = the change of the samples as the "
         "bins move.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [grad = Gradient<T>(op)](KernelContext& c) mutable { grad.run(c); };
     });
 

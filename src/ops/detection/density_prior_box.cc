@@ -79,8 +79,7 @@ AB_OP(density_prior_box)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("Input")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       Sizes sizes{op.attr<std::vector<float>>("fixed_sizes"), op.attr<std::vector<float>>("fixed_ratios"),
                   op.attr<std::vector<int32_t>>("densities")};
       return [sizes = std::move(sizes), at_point = std::vector<PlacedBox<T>>(),
@@ -92,8 +91,7 @@ AB_OP(density_prior_box)
         cells.inside = true;
         if (cells.rows * cells.columns == 0) return;  // without cells the step is undefined
         boxes_at_point(sizes, cells, &at_point);
-        fill_grid(c, cells, at_point, variances, c[boxes].template mutable_data<T>(),
-                  c[spread].template mutable_data<T>());
+        fill_grid(c, cells, at_point, variances, c[boxes].mutable_data<T>(), c[spread].mutable_data<T>());
       };
     });
 

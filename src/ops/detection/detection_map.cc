@@ -99,17 +99,17 @@ template <class T> struct Metric {
     const auto &found = c[detections].lod().back(), &truths = c[labels].lod().back();
     const int64_t width = c[labels].shape()[1];
     for (size_t n = 0; n + 1 < truths.size(); ++n) {
-      judge.add({c[detections].template data<T>() + 6 * found[n], c[labels].template data<T>() + width * truths[n],
+      judge.add({c[detections].data<T>() + 6 * found[n], c[labels].data<T>() + width * truths[n],
                  found[n + 1] - found[n], truths[n + 1] - truths[n], width},
                 &counts);
     }
     if (c.needs(accum_count)) {
       c[accum_count].resize({static_cast<int64_t>(counts.boxes.size()), 1}, DType::kInt32);
-      std::copy(counts.boxes.begin(), counts.boxes.end(), c[accum_count].template mutable_data<int32_t>());
+      std::copy(counts.boxes.begin(), counts.boxes.end(), c[accum_count].mutable_data<int32_t>());
     }
     if (c.needs(accum_true)) write_judged(counts, true, &c[accum_true]);
     if (c.needs(accum_false)) write_judged(counts, false, &c[accum_false]);
-    if (c.needs(map)) *c[map].template mutable_data<T>() = mean_average(counts, eleven);
+    if (c.needs(map)) *c[map].mutable_data<T>() = mean_average(counts, eleven);
   }
 
   // Whether the op has state and HasState enables it.
@@ -117,7 +117,7 @@ template <class T> struct Metric {
     if (!has_state) return false;
     AB_CHECK(c.value(has_state).initialized() && c[has_state].numel() > 0, InvalidArgument,
              "HasState must hold a number, got nothing");
-    if (*c[has_state].template data<int32_t>() == 0) return false;
+    if (*c[has_state].data<int32_t>() == 0) return false;
     for (const auto& [slot, in] : {std::pair("PosCount", pos_count), {"TruePos", true_pos}, {"FalsePos", false_pos}}) {
       AB_CHECK(in && c.value(in).initialized(), InvalidArgument, "{} must hold state, since HasState is not 0", slot);
     }
@@ -150,8 +150,7 @@ AB_OP(detection_map)
     .infer(infer)
     .no_grad("a count of detections is piecewise constant")
     .dtype_of_input("DetectRes")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [metric = std::make_shared<Metric<T>>(op)](KernelContext& c) { metric->run(c); };
     });
 

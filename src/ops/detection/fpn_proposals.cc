@@ -38,16 +38,16 @@ struct Levels {
   }
 };
 
-template <class T> Kernel distribute(const KernelArgs& op) {
+constexpr auto distribute = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const Levels levels{op.attr<int32_t>("min_level"), op.attr<int32_t>("max_level"), op.attr<int32_t>("refer_level"),
                       op.attr<int32_t>("refer_scale")};
   return [levels, rois = op.in("FpnRois"), out = op.out("MultiFpnRois"), restore = op.out("RestoreIndex"),
           of = std::vector<int64_t>()](KernelContext& c) mutable {
-    const T* boxes = c[rois].template data<T>();
+    const T* boxes = c[rois].data<T>();
     const auto& ends = c[rois].lod().back();
     of.clear();
     for (int64_t r = 0; r < c[rois].rows(); ++r) of.push_back(levels.of(boxes + 4 * r));
-    int32_t* places = c.needs(restore) ? c[restore].template mutable_data<int32_t>() : nullptr;
+    int32_t* places = c.needs(restore) ? c[restore].mutable_data<int32_t>() : nullptr;
     int32_t place = 0;
     for (int level = 0; level < out.count; ++level) {
       std::vector<int64_t> made(1, 0);
@@ -68,7 +68,7 @@ template <class T> Kernel distribute(const KernelArgs& op) {
       to.set_lod(std::make_shared<const LoD>(LoD{std::move(made)}));
     }
   };
-}
+};
 
 AB_OP(distribute_fpn_proposals)
     .doc(
@@ -85,7 +85,7 @@ AB_OP(distribute_fpn_proposals)
     .effects(kDynamic)
     .infer(infer_distribute)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return distribute<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(distribute);
 
 void infer_collect(InferContext& c) {
   const int levels = c.n_in("MultiLevelRois");
@@ -120,7 +120,7 @@ template <class T> struct Scored {
   int64_t image;
 };
 
-template <class T> Kernel collect(const KernelArgs& op) {
+constexpr auto collect = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [most = static_cast<size_t>(op.attr<int32_t>("post_nms_topN")), rois = op.in("MultiLevelRois"),
           scores = op.in("MultiLevelScores"), out = op.out("FpnRois"),
           all = std::vector<Scored<T>>()](KernelContext& c) mutable {
@@ -128,7 +128,7 @@ template <class T> Kernel collect(const KernelArgs& op) {
     const auto images = static_cast<int64_t>(c[rois].lod().back().size()) - 1;
     for (int level = 0; level < rois.count; ++level) {
       const auto& ends = c.at(rois, level).lod().back();
-      const T *box = c.at(rois, level).template data<T>(), *score = c.at(scores, level).template data<T>();
+      const T *box = c.at(rois, level).data<T>(), *score = c.at(scores, level).data<T>();
       for (int64_t n = 0; n < images; ++n) {
         for (int64_t r = ends[static_cast<size_t>(n)]; r < ends[static_cast<size_t>(n) + 1]; ++r) {
           // NaN sorts last.
@@ -150,7 +150,7 @@ template <class T> Kernel collect(const KernelArgs& op) {
     std::partial_sum(made.begin(), made.end(), made.begin());
     to.set_lod(std::make_shared<const LoD>(LoD{std::move(made)}));
   };
-}
+};
 
 AB_OP(collect_fpn_proposals)
     .doc("FpnRois = the post_nms_topN boxes of all levels and images with the highest scores, grouped by image.")
@@ -163,7 +163,7 @@ AB_OP(collect_fpn_proposals)
     .infer(infer_collect)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("MultiLevelRois")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return collect<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(collect);
 
 }  // namespace
 }  // namespace anabranch::detection::fpn_proposals_op

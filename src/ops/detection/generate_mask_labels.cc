@@ -93,9 +93,9 @@ template <class T> class Masks {
     truth_.clear();
     boxes_.clear();
     const LoD& lod = c[points_].lod();
-    const T* points = c[points_].template data<T>();
+    const T* points = c[points_].data<T>();
     for (int64_t g = lod[0][static_cast<size_t>(n)]; g < lod[0][static_cast<size_t>(n) + 1]; ++g) {
-      if (c[kinds_].template data<int32_t>()[g] <= 0 || c[crowd_].template data<int32_t>()[g] != 0) continue;
+      if (c[kinds_].data<int32_t>()[g] <= 0 || c[crowd_].data<int32_t>()[g] != 0) continue;
       truth_.push_back(g);
       const T far = std::numeric_limits<T>::max();
       T box[4] = {far, far, T(0), T(0)};
@@ -116,8 +116,8 @@ template <class T> class Masks {
   void choose(const KernelContext& c, int64_t n) {
     const auto& ends = c[rois_].lod().back();
     const int64_t first = ends[static_cast<size_t>(n)], last = ends[static_cast<size_t>(n) + 1];
-    const int32_t* labels = c[labels_].template data<int32_t>();
-    const T scale = c[info_].template data<T>()[3 * n + 2];
+    const int32_t* labels = c[labels_].data<int32_t>();
+    const T scale = c[info_].data<T>()[3 * n + 2];
     bool any = false;
     for (int64_t r = first; r < last; ++r) {
       if (labels[r] <= 0 || truth_.empty()) continue;
@@ -137,7 +137,7 @@ template <class T> class Masks {
 
   // In pixels of the image before scaling, like the polygons.
   void find_roi(const KernelContext& c, int64_t r, T scale) {
-    const T* rois = c[rois_].template data<T>();
+    const T* rois = c[rois_].data<T>();
     roi_.assign(rois + 4 * r, rois + 4 * r + 4);
     for (T& v : roi_) v /= scale;
   }
@@ -147,7 +147,7 @@ template <class T> class Masks {
   void write_chosen(KernelContext& c) {
     made_.clear();
     numbers_.clear();
-    const T* rois = c[rois_].template data<T>();
+    const T* rois = c[rois_].data<T>();
     for (const Chosen& chosen : chosen_) {
       made_.insert(made_.end(), rois + 4 * chosen.roi, rois + 4 * chosen.roi + 4);
       numbers_.push_back(static_cast<int32_t>(chosen.number));
@@ -163,7 +163,7 @@ template <class T> class Masks {
     masks->set_lod(sequences());
     int32_t* row = masks->template mutable_data<int32_t>();
     std::fill_n(row, masks->numel(), -1);
-    const int32_t* labels = c[labels_].template data<int32_t>();
+    const int32_t* labels = c[labels_].data<int32_t>();
     for (const Chosen& chosen : chosen_) {
       if (chosen.truth >= 0) {
         find_roi(c, chosen.roi, chosen.scale);
@@ -176,7 +176,7 @@ template <class T> class Masks {
   // The polygons of a true box on the grid of roi_.
   void draw(const KernelContext& c, int64_t truth, int32_t* to) {
     const LoD& lod = c[points_].lod();
-    const T* points = c[points_].template data<T>();
+    const T* points = c[points_].data<T>();
     const double side = static_cast<double>(side_);
     const double size[2] = {std::max(static_cast<double>(roi_[2] - roi_[0]), 1.0),
                             std::max(static_cast<double>(roi_[3] - roi_[1]), 1.0)};
@@ -223,8 +223,7 @@ AB_OP(generate_mask_labels)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("ImInfo")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [masks = std::make_shared<Masks<T>>(op)](KernelContext& c) { masks->run(c); };
     });
 

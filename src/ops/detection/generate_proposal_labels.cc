@@ -120,7 +120,7 @@ template <class T> class Labels {
     offsets_.clear();
     ends_.assign(1, 0);
     for (int64_t n = 0; n < c[info_].rows(); ++n) {
-      const T scale = c[info_].template data<T>()[3 * n + 2];
+      const T scale = c[info_].data<T>()[3 * n + 2];
       draw.start(n);
       gather(c, n, scale);
       candidates_.choose(thresholds_);
@@ -142,13 +142,13 @@ template <class T> class Labels {
     const auto& truths = c[truth_].lod().back();
     const auto& rois = c[rois_].lod().back();
     const auto k = static_cast<size_t>(n);
-    const T *truth = c[truth_].template data<T>(), *roi = c[rois_].template data<T>();
+    const T *truth = c[truth_].data<T>(), *roi = c[rois_].data<T>();
     all.truth.assign(truth + 4 * truths[k], truth + 4 * truths[k + 1]);
     all.classes.clear();
     all.crowd.clear();
     for (int64_t r = truths[k]; r < truths[k + 1]; ++r) {
-      all.classes.push_back(c[class_].template data<int32_t>()[r]);
-      all.crowd.push_back(c[crowd_].template data<int32_t>()[r] != 0);
+      all.classes.push_back(c[class_].data<int32_t>()[r]);
+      all.crowd.push_back(c[crowd_].data<int32_t>()[r] != 0);
       AB_CHECK(all.classes.back() >= 0, InvalidArgument, "GtClasses must be at least 0, got {}", all.classes.back());
       // With is_cls_agnostic, class_nums counts columns of offsets, not the classes of the labels.
       AB_CHECK(agnostic_ || all.classes.back() < classes_, InvalidArgument, "GtClasses must be from 0 to {}, got {}",
@@ -191,7 +191,7 @@ template <class T> class Labels {
       Tensor& out = c[outs_[k]];
       out.resize({rows, 4 * classes_}, dtype_of<T>);
       out.set_lod(lod);
-      T* to = out.template mutable_data<T>();
+      T* to = out.mutable_data<T>();
       std::fill(to, to + out.numel(), T(0));
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t label = labels_[static_cast<size_t>(r)];
@@ -252,8 +252,7 @@ AB_OP(generate_proposal_labels)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("RpnRois")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [labels = std::make_shared<Labels<T>>(op)](KernelContext& c) { labels->run(c); };
     });
 

@@ -186,7 +186,7 @@ template <class T> struct Proposals {
       }
     }
     if (c.needs(counts)) {
-      int64_t* to = c[counts].template mutable_data<int64_t>();
+      int64_t* to = c[counts].mutable_data<int64_t>();
       std::copy(offsets.begin() + 1, offsets.end(), to);
     }
     const LoDRef lod = images > 0 ? std::make_shared<const LoD>(LoD{std::move(offsets)}) : nullptr;
@@ -219,8 +219,7 @@ AB_OP(generate_proposals)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("Scores")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [proposals = std::make_shared<Proposals<T>>(op)](KernelContext& c) { proposals->run(c); };
     });
 

@@ -27,12 +27,11 @@ AB_OP(iou_similarity)
       c.share_lod("Out", "X");
     })
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [edge = edge_of<T>(op.attr<bool>("box_normalized")), x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         const int64_t m = c[y].rows();
         c.parallel_for(c[x].rows(), std::max<int64_t>(1, kBoxGrain / std::max<int64_t>(1, m)),
                        [=](int64_t begin, int64_t end) {

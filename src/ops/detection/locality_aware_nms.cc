@@ -81,7 +81,7 @@ template <class T> Kernel locality_aware_nms(const KernelArgs& op) {
           out = op.out("Out"), found = std::vector<std::vector<ClassDetection<T>>>()](KernelContext& c) mutable {
     const Shape s = c[scores].shape();
     const int64_t size = c[boxes].shape()[2];
-    const T *box = c[boxes].template data<T>(), *score = c[scores].template data<T>();
+    const T *box = c[boxes].data<T>(), *score = c[scores].data<T>();
     each.resize(static_cast<size_t>(s[0]), merger);
     found.resize(static_cast<size_t>(s[0]));
     c.parallel_for(s[0], 1, [&](int64_t begin, int64_t end) {
@@ -119,9 +119,7 @@ AB_OP(locality_aware_nms)
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return locality_aware_nms<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return locality_aware_nms<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::detection::locality_aware_nms_op

@@ -85,7 +85,7 @@ template <class T> Kernel matrix_nms(const KernelArgs& op) {
   return [decay = Decay<T>(op), boxes = op.in("BBoxes"), scores = op.in("Scores"), out = op.out("Out"),
           index = op.out("Index"), found = std::vector<std::vector<ClassDetection<T>>>()](KernelContext& c) mutable {
     const Shape s = c[scores].shape();
-    const T *box = c[boxes].template data<T>(), *score = c[scores].template data<T>();
+    const T *box = c[boxes].data<T>(), *score = c[scores].data<T>();
     if (static_cast<int64_t>(found.size()) < s[0]) found.resize(static_cast<size_t>(s[0]));
     for (int64_t n = 0; n < s[0]; ++n) {
       decay.find(box + n * s[2] * 4, score + n * s[1] * s[2], s[1], s[2], &found[static_cast<size_t>(n)]);
@@ -95,7 +95,7 @@ template <class T> Kernel matrix_nms(const KernelArgs& op) {
     if (!c.needs(index)) return;
     c[index].resize({c[out].rows(), 1}, DType::kInt32);
     c[index].set_lod(c[out].lod_ref());
-    int32_t* to = c[index].template mutable_data<int32_t>();
+    int32_t* to = c[index].mutable_data<int32_t>();
     for (int64_t n = 0; n < s[0]; ++n) {
       for (const auto& d : found[static_cast<size_t>(n)]) *to++ = static_cast<int32_t>(n * s[2]) + d.box;
     }
@@ -123,7 +123,7 @@ AB_OP(matrix_nms)
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return matrix_nms<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return matrix_nms<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::detection::matrix_nms_op

@@ -115,10 +115,10 @@ template <class T> Kernel miner(const KernelArgs& op) {
           dist = op.in("MatchDist"), neg = op.out("NegIndices"),
           updated = op.out("UpdatedMatchIndices")](KernelContext& c) mutable {
     const Shape s = c[cls].shape();
-    const T *class_loss = c[cls].template data<T>(), *near = c[dist].template data<T>();
-    const T* place_loss = loc ? c[loc].template data<T>() : nullptr;
-    int32_t* matches = c[updated].template mutable_data<int32_t>();
-    std::copy_n(c[match].template data<int32_t>(), s.numel(), matches);
+    const T *class_loss = c[cls].data<T>(), *near = c[dist].data<T>();
+    const T* place_loss = loc ? c[loc].data<T>() : nullptr;
+    int32_t* matches = c[updated].mutable_data<int32_t>();
+    std::copy_n(c[match].data<int32_t>(), s.numel(), matches);
     miner.begin(s[1]);
     for (int64_t n = 0; n < s[0]; ++n) {
       const int64_t at = n * s[1];
@@ -152,7 +152,7 @@ AB_OP(mine_hard_examples)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("ClsLoss")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return miner<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return miner<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::detection::mine_hard_examples_op

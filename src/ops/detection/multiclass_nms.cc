@@ -193,7 +193,7 @@ template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
       c[index].resize(Shape{total, 1}, DType::kInt32);
       c[index].set_lod(lod);
     }
-    write(images, finder.found, made.mutable_data<T>(), numbers ? c[index].template mutable_data<int32_t>() : nullptr);
+    write(images, finder.found, made.mutable_data<T>(), numbers ? c[index].mutable_data<int32_t>() : nullptr);
   };
 }
 
@@ -226,8 +226,7 @@ void nms_op(const char* type, bool has_index) {
       .infer(infer)
       .no_grad(kBoxesAreFixed);
   if (has_index) def.out_intermediate("Index", "[detections, 1] int32: the box's row in BBoxes");
-  def.cpu<float, double>(
-      [has_index](auto tag, const KernelArgs& op) { return nms<typename decltype(tag)::type>(op, has_index); });
+  def.cpu<float, double>([has_index]<class T>(TypeTag<T>, const KernelArgs& op) { return nms<T>(op, has_index); });
 }
 
 void declare() {

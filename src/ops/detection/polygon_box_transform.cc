@@ -21,12 +21,11 @@ AB_OP(polygon_box_transform)
       c.same_shape("Output", "Input");
     })
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         const int64_t h = s[2], w = s[3];
         c.parallel_for(s[0] * s[1] * h, std::max<int64_t>(1, 4 * kBoxGrain / std::max<int64_t>(1, w)),
                        [=](int64_t begin, int64_t end) {

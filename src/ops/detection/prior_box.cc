@@ -88,15 +88,13 @@ AB_OP(prior_box)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("Input")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [at_point = boxes_at_point<T>(op), variances = op.attr<std::vector<float>>("variances"),
               step_w = op.attr<float>("step_w"), step_h = op.attr<float>("step_h"), offset = op.attr<float>("offset"),
               clip = op.attr<bool>("clip"), input = op.in("Input"), image = op.in("Image"), boxes = op.out("Boxes"),
               spread = op.out("Variances")](KernelContext& c) {
         const auto cells = cells_of<T>(c[input].shape(), c[image].shape(), step_w, step_h, offset, clip);
-        fill_grid(c, cells, at_point, variances, c[boxes].template mutable_data<T>(),
-                  c[spread].template mutable_data<T>());
+        fill_grid(c, cells, at_point, variances, c[boxes].mutable_data<T>(), c[spread].mutable_data<T>());
       };
     });
 

@@ -60,7 +60,7 @@ template <class T> class Regions {
     down.clear();
     across.clear();
     const int64_t n = c[rois_].shape()[0];
-    const T* box = c[rois_].template data<T>();
+    const T* box = c[rois_].data<T>();
     for (int64_t r = 0; r < n; ++r, box += 4) {
       across.add(box[0] * scale, box[2] * scale, p.columns, p.width, with_edges);
       down.add(box[1] * scale, box[3] * scale, p.rows, p.height, with_edges);
@@ -121,13 +121,12 @@ AB_OP(prroi_pool)
     .grad_reads({"X", "ROIs", "BatchRoINums"}, {"Out"})
     .grad_to({"X", "ROIs"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [regions = Regions<T>(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[out].shape());
         regions.find(c, p, false);
-        pool_bins(c, p, *regions.image, regions.down.bins, regions.across.bins, c[x].template data<T>(),
-                  c[out].template mutable_data<T>());
+        pool_bins(c, p, *regions.image, regions.down.bins, regions.across.bins, c[x].data<T>(),
+                  c[out].mutable_data<T>());
       };
     });
 
@@ -135,13 +134,12 @@ AB_GRAD(prroi_pool)
     .doc(
         "X@GRAD = Out@GRAD distributed by the weights of the pixels; ROIs@GRAD = the change of the means with the "
         "sides.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [regions = Regions<T>(op), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), drois = op.out("ROIs@GRAD")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[dout].shape());
         regions.find(c, p, c.needs(drois));
-        const T *from = c[x].template data<T>(), *made = c[out].template data<T>(), *d = c[dout].template data<T>();
+        const T *from = c[x].data<T>(), *made = c[out].data<T>(), *d = c[dout].data<T>();
         T *to = zeroed<T>(c, dx), *sides = needed<T>(c, drois);
         if (to) share_out_bins(c, p, *regions.image, regions.down.bins, regions.across.bins, d, to);
         if (!sides) return;

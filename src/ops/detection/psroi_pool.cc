@@ -34,7 +34,7 @@ template <class T> struct Bins {
   const std::vector<int32_t>& find(const KernelContext& c, const Pooled& p) {
     down.clear();
     across.clear();
-    const T* box = c[rois].template data<T>();
+    const T* box = c[rois].data<T>();
     for (int64_t r = 0; r < c[rois].shape()[0]; ++r, box += 4) {
       add_bins(box[0], box[2], scale, p.columns, p.width, &across);
       add_bins(box[1], box[3], scale, p.rows, p.height, &down);
@@ -97,8 +97,7 @@ AB_OP(psroi_pool)
     .grad_reads({"X", "ROIs"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [bins = Bins<T>(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[out].shape());
         const auto& image = bins.find(c, p);
@@ -117,12 +116,11 @@ AB_OP(psroi_pool)
 
 AB_GRAD(psroi_pool)
     .doc("X@GRAD distributes Out@GRAD equally over the pixels of its bin.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [bins = Bins<T>(op), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
         const Pooled p(c[dx].shape(), c[dout].shape());
         const auto& image = bins.find(c, p);
-        const T* d = c[dout].template data<T>();
+        const T* d = c[dout].data<T>();
         T* to = zeroed<T>(c, dx);
         const auto rois = static_cast<int64_t>(image.size());
         c.parallel_for(p.channels, kBinGrain / (rois + 1) + 1, [&](int64_t begin, int64_t end) {

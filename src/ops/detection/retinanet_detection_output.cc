@@ -86,7 +86,7 @@ template <class T> class Detector {
   void look_at(const KernelContext& c, int64_t n, int level, Work<T>* w) const {
     const Tensor& all = c.at(scores_, level);
     const int64_t anchors = all.shape()[1], classes = all.shape()[2];
-    const T* score = all.template data<T>() + n * anchors * classes;
+    const T* score = all.data<T>() + n * anchors * classes;
     const T least = level + 1 < scores_.count ? least_ : T(0);
     w->order.clear();
     for (int64_t k = 0; k < anchors * classes; ++k) {
@@ -97,13 +97,12 @@ template <class T> class Detector {
       w->order.resize(static_cast<size_t>(candidates_));
     }
     std::sort(w->order.begin(), w->order.end());
-    const T *offsets = c.at(boxes_, level).template data<T>() + n * anchors * 4,
-            *info = c[info_].template data<T>() + 3 * n;
+    const T *offsets = c.at(boxes_, level).data<T>() + n * anchors * 4, *info = c[info_].data<T>() + 3 * n;
     for (const auto& d : w->order) {
       const int64_t anchor = d.box / classes;
       const auto k = static_cast<size_t>(d.box % classes);
       T box[4];
-      decode(c.at(anchors_, level).template data<T>() + 4 * anchor, offsets + 4 * anchor, info, box);
+      decode(c.at(anchors_, level).data<T>() + 4 * anchor, offsets + 4 * anchor, info, box);
       w->boxes[k].insert(w->boxes[k].end(), box, box + 4);
       w->scores[k].push_back(d.score);
     }
@@ -149,8 +148,7 @@ AB_OP(retinanet_detection_output)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("BBoxes")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [detector = Detector<T>(op), out = op.out("Out"), work = std::vector<Work<T>>(),
               found = std::vector<std::vector<ClassDetection<T>>>()](KernelContext& c) mutable {
         const int64_t images = detector.images(c);

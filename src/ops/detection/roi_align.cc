@@ -52,7 +52,7 @@ template <class T> class Samples {
     image = offsets_ ? &owners_.by_offsets(c[offsets_], rois) : &owners_.by_sequences(c[boxes_]);
     down.clear();
     across.clear();
-    const T* box = c[boxes_].template data<T>();
+    const T* box = c[boxes_].data<T>();
     for (int64_t r = 0; r < rois; ++r, box += 4) {
       add_bins(box[0] * scale_, box[2] * scale_, p.columns, samples_, p.width, &across);
       add_bins(box[1] * scale_, box[3] * scale_, p.rows, samples_, p.height, &down);
@@ -90,25 +90,22 @@ AB_OP(roi_align)
     .grad_reads({"X", "ROIs", "RoisLod"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [samples = Samples<T>(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[out].shape());
         samples.find(c, p);
-        pool_bins(c, p, *samples.image, samples.down, samples.across, c[x].template data<T>(),
-                  c[out].template mutable_data<T>());
+        pool_bins(c, p, *samples.image, samples.down, samples.across, c[x].data<T>(), c[out].mutable_data<T>());
       };
     });
 
 AB_GRAD(roi_align)
     .doc("X@GRAD = Out@GRAD distributed over the pixels that each sample interpolates.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [samples = Samples<T>(op), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
         const Pooled p(c[dx].shape(), c[dout].shape());
         samples.find(c, p);
         T* to = zeroed<T>(c, dx);
-        share_out_bins(c, p, *samples.image, samples.down, samples.across, c[dout].template data<T>(), to);
+        share_out_bins(c, p, *samples.image, samples.down, samples.across, c[dout].data<T>(), to);
       };
     });
 

@@ -144,8 +144,8 @@ template <class T> Kernel transform(const KernelArgs& op) {
        out = op.out("Out"), mask = op.out("Mask"), matrix = op.out("TransformMatrix")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[out].shape());
         const auto& image = owners.by_sequences(c[rois]);
-        const T *from = c[x].template data<T>(), *quads = c[rois].template data<T>();
-        T *to = c[out].template mutable_data<T>(), *matrices = needed<T>(c, matrix);
+        const T *from = c[x].data<T>(), *quads = c[rois].data<T>();
+        T *to = c[out].mutable_data<T>(), *matrices = needed<T>(c, matrix);
         int32_t* masks = needed<int32_t>(c, mask);
         const auto n = static_cast<int64_t>(image.size());
         c.parallel_for(n, kBinGrain / (p.channels * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
@@ -167,13 +167,13 @@ template <class T> Kernel transform(const KernelArgs& op) {
       };
 }
 
-template <class T> Kernel transform_back(const KernelArgs& op) {
+constexpr auto transform_back = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), rois = op.in("ROIs"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
     if (!c.needs(dx)) return;
     const Pooled p(c[dx].shape(), c[dout].shape());
     const auto& image = owners.by_sequences(c[rois]);
-    const T *d = c[dout].template data<T>(), *quads = c[rois].template data<T>();
+    const T *d = c[dout].data<T>(), *quads = c[rois].data<T>();
     T* to = zeroed<T>(c, dx);
     const auto n = static_cast<int64_t>(image.size());
     c.parallel_for(p.channels, kBinGrain / (n * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
@@ -188,7 +188,7 @@ template <class T> Kernel transform_back(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 // Intermediate outputs that 1.8.5 keeps exist by name and are empty.
 void infer_gradient_of_image(InferContext& c) {
@@ -223,14 +223,12 @@ AB_OP(roi_perspective_transform)
     .grad_from({"Out"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return transform<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return transform<T>(op); });
 
 AB_GRAD(roi_perspective_transform)
     .doc("X@GRAD = Out@GRAD distributed over the pixels that each pixel of Out interpolates.")
     .infer(infer_gradient_of_image)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return transform_back<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(transform_back);
 
 }  // namespace
 }  // namespace anabranch::detection::roi_perspective_transform_op

@@ -70,16 +70,15 @@ AB_OP(roi_pool)
     .grad_reads({"X", "ROIs", "RoisLod"}, {"Argmax"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), x = op.in("X"),
               rois = op.in("ROIs"), offsets = op.in("RoisLod"), out = op.out("Out"),
               argmax = op.out("Argmax")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[out].shape());
         const int64_t n = c[rois].shape()[0];
         const auto& image = offsets ? owners.by_offsets(c[offsets], n) : owners.by_sequences(c[rois]);
-        const T *from = c[x].template data<T>(), *boxes = c[rois].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T *from = c[x].data<T>(), *boxes = c[rois].data<T>();
+        T* to = c[out].mutable_data<T>();
         int64_t* places = needed<int64_t>(c, argmax);
         c.parallel_for(n * p.channels, kBinGrain / p.bins() + 1, [&](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) {
@@ -95,15 +94,14 @@ AB_OP(roi_pool)
 
 AB_GRAD(roi_pool)
     .doc("X@GRAD = the sum of Out@GRAD over the bins whose largest pixel it is.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [owners = Owners(), rois = op.in("ROIs"), offsets = op.in("RoisLod"), argmax = op.in("Argmax"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
         const Pooled p(c[dx].shape(), c[dout].shape());
         const int64_t n = c[rois].shape()[0];
         const auto& image = offsets ? owners.by_offsets(c[offsets], n) : owners.by_sequences(c[rois]);
-        const int64_t* places = c[argmax].template data<int64_t>();
-        const T* d = c[dout].template data<T>();
+        const int64_t* places = c[argmax].data<int64_t>();
+        const T* d = c[dout].data<T>();
         T* to = zeroed<T>(c, dx);
         c.parallel_for(p.channels, kBinGrain / (n * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
           for (int64_t r = 0; r < n; ++r) {

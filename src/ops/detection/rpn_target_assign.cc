@@ -89,7 +89,7 @@ template <class T> class Assigner {
 
  private:
   void gather(const KernelContext& c, int64_t n) {
-    const T *info = c[info_].template data<T>() + 3 * n, *anchors = c[anchor_].template data<T>();
+    const T *info = c[info_].data<T>() + 3 * n, *anchors = c[anchor_].data<T>();
     const T t = static_cast<T>(straddle_);
     chosen_.inside.clear();
     chosen_.anchors.clear();
@@ -100,13 +100,13 @@ template <class T> class Assigner {
       chosen_.anchors.insert(chosen_.anchors.end(), a, a + 4);
     }
     const auto& ends = c[truth_].lod().back();
-    const int32_t* crowd = c[crowd_].template data<int32_t>();
+    const int32_t* crowd = c[crowd_].data<int32_t>();
     chosen_.truth.clear();
     chosen_.truth_rows.clear();
     for (int64_t r = ends[static_cast<size_t>(n)]; r < ends[static_cast<size_t>(n) + 1]; ++r) {
       if (crowd[r] != 0) continue;
       chosen_.truth_rows.push_back(r);
-      const T* box = c[truth_].template data<T>() + 4 * r;
+      const T* box = c[truth_].data<T>() + 4 * r;
       for (int64_t k = 0; k < 4; ++k) chosen_.truth.push_back(box[k] * info[2]);
     }
   }
@@ -138,7 +138,7 @@ template <class T> class Assigner {
   int32_t label_of(const KernelContext& c, int64_t k) const {
     const int64_t best = chosen_.best[static_cast<size_t>(k)];
     if (!labels_ || best < 0) return 1;
-    return c[labels_].template data<int32_t>()[chosen_.truth_rows[static_cast<size_t>(best)]];
+    return c[labels_].data<int32_t>()[chosen_.truth_rows[static_cast<size_t>(best)]];
   }
 
   void write(KernelContext& c) {
@@ -159,7 +159,7 @@ template <class T> class Assigner {
   void write_list(KernelContext& c, Out out, const std::vector<int32_t>& list, const LoDRef& lod) {
     if (!c.needs(out)) return;
     c[out].resize(Shape{static_cast<int64_t>(list.size())}, DType::kInt32);
-    std::copy(list.begin(), list.end(), c[out].template mutable_data<int32_t>());
+    std::copy(list.begin(), list.end(), c[out].mutable_data<int32_t>());
     c[out].set_lod(lod);
   }
 
@@ -204,8 +204,7 @@ AB_OP(rpn_target_assign)
     .attr<float>("rpn_fg_fraction", 0.25f, "largest fraction of foreground")
     .attr<bool>("use_random", true, "selects candidates at random; false: the first ones")
     .effects(kDynamic | kRandom)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int32_t all = op.attr<int32_t>("rpn_batch_size_per_im");
       const float share = op.attr<float>("rpn_fg_fraction");
       AnchorRule rule{op.attr<float>("rpn_positive_overlap"), op.attr<float>("rpn_negative_overlap")};
@@ -232,8 +231,7 @@ AB_OP(retinanet_target_assign)
     .attr<float>("positive_overlap", 0.5f, "smallest overlap of foreground")
     .attr<float>("negative_overlap", 0.4f, "upper bound (exclusive) of the overlap of background")
     .effects(kDynamic)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const AnchorRule rule{op.attr<float>("positive_overlap"), op.attr<float>("negative_overlap")};
       auto assigner = std::make_shared<Assigner<T>>(op, rule, -1.0f, false);
       return [assigner](KernelContext& c) { assigner->run(c); };

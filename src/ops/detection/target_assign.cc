@@ -62,7 +62,7 @@ template <class T> struct Targets {
   }
 };
 
-template <class T> Kernel assigner(const KernelArgs& op) {
+constexpr auto assigner = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [filler = static_cast<T>(op.attr<int32_t>("mismatch_value")), x = op.in("X"), match = op.in("MatchIndices"),
           neg = op.in("NegIndices"), out = op.out("Out"), weight = op.out("OutWeight")](KernelContext& c) {
     const Shape &s = c[x].shape(), &m = c[match].shape();
@@ -81,7 +81,7 @@ template <class T> Kernel assigner(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 AB_OP(target_assign)
     .doc(
@@ -96,9 +96,7 @@ AB_OP(target_assign)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("X")
-    .cpu<float, double, int32_t>([](auto tag, const KernelArgs& op) {
-      return assigner<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double, int32_t>(assigner);
 
 }  // namespace
 }  // namespace anabranch::detection::target_assign_op

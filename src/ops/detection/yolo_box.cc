@@ -98,14 +98,13 @@ AB_OP(yolo_box)
     .attr<float>("scale_x_y", 1.0f, "scale of a centre's offset from the middle of its cell")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [yolo = Yolo<T>(op), x = op.in("X"), size = op.in("ImgSize"), boxes = op.out("Boxes"),
               scores = op.out("Scores")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const T* from = c[x].data<T>();
-        const int32_t* sizes = c[size].template data<int32_t>();
-        T *box_to = c[boxes].template mutable_data<T>(), *score_to = c[scores].template mutable_data<T>();
+        const int32_t* sizes = c[size].data<int32_t>();
+        T *box_to = c[boxes].mutable_data<T>(), *score_to = c[scores].mutable_data<T>();
         const int64_t each = c[boxes].shape()[1], sample = s.numel(1, 4);
         c.parallel_for(
             s[0] * each, kBoxGrain / 4, [&, from, sizes, box_to, score_to, each](int64_t begin, int64_t end) {

@@ -101,8 +101,7 @@ AB_OP(yolov3_loss)
     .grad_reads({"X", "GTBox", "GTLabel", "GTScore"}, {"ObjectnessMask", "GTMatchMask"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [yolo = Yolo<T>(op), truth = Truth<T>(op), loss = op.out("Loss"), objects = Kept(op, "ObjectnessMask"),
               matches = Kept(op, "GTMatchMask")](KernelContext& c) mutable {
         const Shape x = c[truth.x].shape(), labels = c[truth.label].shape();
@@ -123,8 +122,7 @@ AB_OP(yolov3_loss)
 
 AB_GRAD(yolov3_loss)
     .doc("X@GRAD = Loss@GRAD times the derivatives of the terms of the loss.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [yolo = Yolo<T>(op), truth = Truth<T>(op), objects = op.in("ObjectnessMask"), matches = op.in("GTMatchMask"),
            dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
@@ -132,8 +130,8 @@ AB_GRAD(yolov3_loss)
             const Shape x = c[truth.x].shape(), labels = c[truth.label].shape();
             yolo.set_extents(x, labels[1]);
             const int64_t cells = yolo.anchors() * x[2] * x[3];
-            const T *object = c[objects].template data<T>(), *factor = c[dloss].template data<T>();
-            const int32_t* match = c[matches].template data<int32_t>();
+            const T *object = c[objects].data<T>(), *factor = c[dloss].data<T>();
+            const int32_t* match = c[matches].data<int32_t>();
             T* to = zeroed<T>(c, dx);
             c.parallel_for(x[0], 1, [&](int64_t begin, int64_t end) {
               for (int64_t n = begin; n < end; ++n) {

@@ -33,16 +33,15 @@ void copy_rows(const DeviceContext& c, const SelectedRows& from, SelectedRows* t
 // Host memory is copied immediately to pinned memory of the node, because its producer may overwrite it.
 Kernel copy_kernel(const KernelArgs& op) {
   return [x = op.in("X"), out = op.out("Out"), staged = Tensor(),
-          staged_rows = std::make_unique<SelectedRows>()](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          staged_rows = std::make_unique<SelectedRows>()](const DeviceContext& c) mutable {
     if (const auto* rows = c.value(x).get<SelectedRows>()) {
-      return copy_rows(queued, *rows, &c.value(out).as<SelectedRows>(), staged_rows.get());
+      return copy_rows(c, *rows, &c.value(out).as<SelectedRows>(), staged_rows.get());
     }
     const Tensor& from = c[x];
-    if (from.place().kind != PlaceKind::kCpu) return queued.copy(c[out], from);
+    if (from.place().kind != PlaceKind::kCpu) return c.copy(c[out], from);
     staged.resize(from.shape(), {from.dtype(), Place::pinned()});
     std::memcpy(staged.mutable_raw(), from.raw(), from.bytes());
-    queued.copy(c[out], staged);
+    c.copy(c[out], staged);
   };
 }
 

@@ -8,7 +8,7 @@ const char* type_name_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat16: return type_name<half>;
     case DType::kBFloat16: return type_name<bfloat16>;
-    default: return visit_dtype(dtype, [](auto tag) { return type_name<typename decltype(tag)::type>; });
+    default: return visit_dtype(dtype, []<class T>(TypeTag<T>) { return type_name<T>; });
   }
 }
 
@@ -22,12 +22,12 @@ std::array<double, kMaxNumbers> NumbersOf::read(const KernelArgs& op) const {
 
 DTypeFactory each_element(std::string stem, NumbersOf numbers) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
-    return
-        [kernel = kernel_of(stem, dtype), x = op.in("X"), out = op.out("Out"), p = numbers.read(op)](KernelContext& c) {
-          MapArgs a{operand(c[x]), operand(c[out]), c[x].numel(), {}};
-          std::copy(p.begin(), p.end(), a.p);
-          DeviceContext::of(c).launch(kernel, a);
-        };
+    return [kernel = kernel_of(stem, dtype), x = op.in("X"), out = op.out("Out"),
+            p = numbers.read(op)](const DeviceContext& c) {
+      MapArgs a{operand(c[x]), operand(c[out]), c[x].numel(), {}};
+      std::copy(p.begin(), p.end(), a.p);
+      c.launch(kernel, a);
+    };
   };
 }
 
@@ -40,7 +40,7 @@ DTypeFactory map_grad(const std::string& function, NumbersOf numbers) {
     const bool reads_x = op.has_in("X"), reads_out = op.has_in("Out");
     return [kernel = kernel_of("map_grad/" + function, dtype), x = reads_x ? op.in("X") : In(),
             out = reads_out ? op.in("Out") : In(), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-            p = numbers.read(op)](KernelContext& c) {
+            p = numbers.read(op)](const DeviceContext& c) {
       MapGradArgs a{};
       if (x) a.x = operand(c[x]);
       if (out) a.y = operand(c[out]);
@@ -48,7 +48,7 @@ DTypeFactory map_grad(const std::string& function, NumbersOf numbers) {
       a.dx = operand(c[dx]);
       a.n = c[dout].numel();
       std::copy(p.begin(), p.end(), a.p);
-      DeviceContext::of(c).launch(kernel, a);
+      c.launch(kernel, a);
     };
   };
 }
@@ -56,10 +56,10 @@ DTypeFactory map_grad(const std::string& function, NumbersOf numbers) {
 DTypeFactory broadcast(std::string stem) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
     return [kernel = kernel_of(stem, dtype), x = op.in("X"), y = op.in("Y"), out = op.out("Out"),
-            axis = op.attr<int32_t>("axis")](KernelContext& c) {
+            axis = op.attr<int32_t>("axis")](const DeviceContext& c) {
       BinaryArgs a{operand(c[x]), operand(c[y]), operand(c[out]), {}, {}};
       a.axes = axes_of(broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis));
-      DeviceContext::of(c).launch(kernel, a);
+      c.launch(kernel, a);
     };
   };
 }
@@ -71,7 +71,7 @@ DTypeFactory binary_grad(const char* function) {
     const In out = op.has_in("Out") ? op.in("Out") : In();
     return [kernel = kernel_of(std::string("binary_grad/") + function, dtype), x = op.in("X"), y = op.in("Y"), out,
             dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
-            axis = op.attr<int32_t>("axis")](KernelContext& c) {
+            axis = op.attr<int32_t>("axis")](const DeviceContext& c) {
       BinaryGradArgs a{};
       a.x = operand(c[x]);
       a.y = operand(c[y]);
@@ -80,7 +80,7 @@ DTypeFactory binary_grad(const char* function) {
       if (c.needs(dx)) a.dx = operand(c[dx]);
       if (c.needs(dy)) a.dy = operand(c[dy]);
       a.axes = axes_of(broadcast_loop(c[dout].shape(), c[x].shape(), c[y].shape(), axis));
-      DeviceContext::of(c).launch(kernel, a);
+      c.launch(kernel, a);
     };
   };
 }

@@ -23,11 +23,11 @@ inline DrawArgs draw_args(const RandomKey& op, const DeviceContext& c, Tensor& y
 
 // Out = random numbers by the kernel "draw/<distribution>", which takes two parameters.
 template <class T> Kernel draw(const KernelArgs& op, const std::string& distribution, std::array<double, 2> p) {
-  return [p, kernel = kernel_of<T>("draw/" + distribution), key = op.random(), out = op.out("Out")](KernelContext& c) {
-    const DeviceContext& queued = DeviceContext::of(c);
-    DrawArgs a = draw_args(key, queued, c[out]);
+  return [p, kernel = kernel_of<T>("draw/" + distribution), key = op.random(),
+          out = op.out("Out")](const DeviceContext& c) {
+    DrawArgs a = draw_args(key, c, c[out]);
     std::copy(p.begin(), p.end(), a.p);
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 

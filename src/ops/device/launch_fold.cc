@@ -36,7 +36,7 @@ void launch_fold_grad(const DeviceContext& c, ab_kernel kernel, const Tensor* x,
 DTypeFactory fold_all(const char* fold) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
     return [kernel = kernel_of(std::string("fold_axes/") + fold, dtype), x = op.in("X"),
-            out = op.out("Out")](KernelContext& c) { launch_fold(DeviceContext::of(c), kernel, c[x], c[out]); };
+            out = op.out("Out")](const DeviceContext& c) { launch_fold(c, kernel, c[x], c[out]); };
   };
 }
 
@@ -44,10 +44,10 @@ DTypeFactory fold_all_grad(const char* fold, bool reads_x) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
     const In x = reads_x ? op.in("X") : In();
     return [kernel = kernel_of(std::string("fold_axes_grad/") + fold, dtype), x, dout = op.in("Out@GRAD"),
-            dx = op.out("X@GRAD")](KernelContext& c) {
+            dx = op.out("X@GRAD")](const DeviceContext& c) {
       Shape ones = c[dx].shape();
       for (int axis = 0; axis < ones.rank(); ++axis) ones.set(axis, 1);
-      launch_fold_grad(DeviceContext::of(c), kernel, x ? &c[x] : nullptr, nullptr, c[dout], c[dx].shape(), ones, c[dx]);
+      launch_fold_grad(c, kernel, x ? &c[x] : nullptr, nullptr, c[dout], c[dx].shape(), ones, c[dx]);
     };
   };
 }

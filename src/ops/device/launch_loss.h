@@ -45,7 +45,7 @@ template <class T> class ElementLoss {
   using Numbers = std::array<double, kMaxNumbers>;
   ElementLoss(const std::string& stem, In x, In label, In dy, Out y, const Numbers& numbers, bool counts = false)
       : kernel_(kernel_of<T>(stem)), x_(x), label_(label), dy_(dy), y_(y), numbers_(numbers), counts_(counts) {}
-  void operator()(KernelContext& c) const {
+  void operator()(const DeviceContext& c) const {
     LossArgs a{};
     a.x = operand(c[x_]);
     a.label = operand(c[label_]);
@@ -54,7 +54,7 @@ template <class T> class ElementLoss {
     a.n = c[x_].numel();
     std::copy(numbers_.begin(), numbers_.end(), a.p);
     a.flags = counts_ ? 1 : 0;
-    DeviceContext::of(c).launch(kernel_, a);
+    c.launch(kernel_, a);
   }
 
  private:
@@ -78,15 +78,14 @@ inline void launch_map_grad(const DeviceContext& c, ab_kernel kernel, const Tens
 template <class T> class BothSides {
  public:
   BothSides(Out same, Out negative) : same_(same), negative_(negative) {}
-  template <class Make> void run(KernelContext& c, Make&& make) {
-    const DeviceContext& queued = DeviceContext::of(c);
+  template <class Make> void run(const DeviceContext& c, Make&& make) {
     if (!c.needs(same_) && !c.needs(negative_)) return;
     Tensor& made = c[c.needs(same_) ? same_ : negative_];
     make(made);
     if (!c.needs(negative_)) return;
     ScalarArgs a{};
     put(a, 0, -1.0);
-    launch_scalar(queued, scale_, a, made, c[negative_]);
+    launch_scalar(c, scale_, a, made, c[negative_]);
   }
 
  private:

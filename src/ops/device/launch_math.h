@@ -27,10 +27,10 @@ inline void launch_scalar(const DeviceContext& c, ab_kernel kernel, ScalarArgs& 
 
 // Out = f(X, numbers), by "scalar/<function>". numbers(c, &a) sets them.
 template <class T, class Numbers> Kernel scalar(const char* function, In x, Out out, Numbers numbers) {
-  return [kernel = kernel_of<T>(std::string("scalar/") + function), x, out, numbers](KernelContext& c) {
+  return [kernel = kernel_of<T>(std::string("scalar/") + function), x, out, numbers](const DeviceContext& c) {
     ScalarArgs a{};
     numbers(c, a);
-    launch_scalar(DeviceContext::of(c), kernel, a, c[x], c[out]);
+    launch_scalar(c, kernel, a, c[x], c[out]);
   };
 }
 

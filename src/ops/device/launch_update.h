@@ -84,10 +84,10 @@ template <class T> class Update {
     if (rule.rows) sparse_ = std::make_shared<UpdateRows>(UpdateRows::of<T>(rule.name, *rule.rows));
   }
 
-  void operator()(KernelContext& c) const { launch(c); }
+  void operator()(const DeviceContext& c) const { launch(c); }
 
   // Returns the arguments of the launch.
-  UpdateArgs launch(KernelContext& c) const {
+  UpdateArgs launch(const DeviceContext& c) const {
     UpdateArgs a{};
     a.param = updated(c, param_, out_);
     for (size_t k = 0; k < state_.size(); ++k) {
@@ -101,11 +101,11 @@ template <class T> class Update {
     std::copy(numbers_.begin(), numbers_.end(), a.p);
     if (const auto* rows = c.value(grad_).get<SelectedRows>(); rows && sparse_) {
       a.flags |= kNextPowers;
-      sparse_->launch(DeviceContext::of(c), *rows, c[param_].shape(), a);
+      sparse_->launch(c, *rows, c[param_].shape(), a);
       return a;
     }
     a.grad = operand(c[grad_]);
-    DeviceContext::of(c).launch(kernel_, a);
+    c.launch(kernel_, a);
     return a;
   }
 

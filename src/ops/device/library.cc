@@ -67,8 +67,7 @@ void gemm(const void* desc, void* const* pointers, int count) {
       Narrow{reach(rows_b, d.n * d.k / std::max<int64_t>(rows_b, 1), d.row_b, d.batch, d.stride_b)},
       Narrow{reach(d.m, d.n, d.row_out, d.batch, d.stride_out), true}, Narrow{d.n}};
   with_operands("gemm", d.dtype, pointers, std::span(operands).first(static_cast<size_t>(count)),
-                [&](auto tag, void* const* p) {
-                  using T = typename decltype(tag)::type;
+                [&]<class T>(TypeTag<T>, void* const* p) {
                   d.beta == 0 ? product(d, p, static_cast<T*>(p[2])) : added<T>(d, p);
                 });
 }

@@ -34,8 +34,7 @@ std::array<Narrow, 3> operands_of(const ConvDesc& desc) {
 
 void conv(const void* at, void* const* pointers, int) {
   const auto& desc = *static_cast<const ConvDesc*>(at);
-  with_operands("conv", desc.dtype, pointers, operands_of(desc), [&](auto tag, void* const* p) {
-    using T = typename decltype(tag)::type;
+  with_operands("conv", desc.dtype, pointers, operands_of(desc), [&]<class T>(TypeTag<T>, void* const* p) {
     nn::Conv<T>(static_cast<nn::ConvPass>(desc.pass), desc.rounded ? Operand::kBfloat16 : Operand::kFull)
         .run(KernelContext(), dims_of(desc), static_cast<const T*>(p[0]), static_cast<const T*>(p[1]),
              static_cast<T*>(p[2]));

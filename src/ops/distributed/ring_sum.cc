@@ -57,12 +57,11 @@ struct WeightWork {
   }
   void run(const KernelContext& c, Peers& peers, Collective& collective) const {
     const double share = this->share(c, peers, collective);
-    visit_dtype(c[out].dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
+    visit_dtype(c[out].dtype(), [&]<class T>(TypeTag<T>) {
       if constexpr (std::is_floating_point_v<T>) {
         const T w = static_cast<T>(share);
-        T* to = c[out].template mutable_data<T>();
-        for (int64_t i = 0; i < c[out].numel(); ++i) to[i] = x ? c[x].template data<T>()[i] * w : w;
+        T* to = c[out].mutable_data<T>();
+        for (int64_t i = 0; i < c[out].numel(); ++i) to[i] = x ? c[x].data<T>()[i] * w : w;
       }
     });
   }
@@ -132,8 +131,7 @@ AB_OP(ring_weight)
     .cpu<float, double>([](auto, const KernelArgs& op) { return together(0, weight_work(op)); })
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto meeting = std::make_shared<WeightThere>(weight_work(op));
-      return
-          [meeting, weigh = device::Weigh<T>(op)](KernelContext& c) { weigh(DeviceContext::of(c), meeting->share(c)); };
+      return [meeting, weigh = device::Weigh<T>(op)](const DeviceContext& c) { weigh(c, meeting->share(c)); };
     });
 
 }  // namespace anabranch::distributed::ring_sum_op

@@ -13,12 +13,11 @@ void set_weights(const KernelContext& c, In counted, In x, Out out, const double
   for (int r = 0; r < out.count; ++r) {
     const double share = counted ? static_cast<double>(c.at(counted, r).numel()) / (all[0] > 0 ? all[0] : 1)
                                  : 1 / (all[1] > 0 ? all[1] : 1);
-    visit_dtype(c.at(out, r).dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
+    visit_dtype(c.at(out, r).dtype(), [&]<class T>(TypeTag<T>) {
       if constexpr (std::is_floating_point_v<T>) {
         const T w = static_cast<T>(share);
-        T* to = c.at(out, r).template mutable_data<T>();
-        for (int64_t i = 0; i < c.at(out, r).numel(); ++i) to[i] = x ? c.at(x, r).template data<T>()[i] * w : w;
+        T* to = c.at(out, r).mutable_data<T>();
+        for (int64_t i = 0; i < c.at(out, r).numel(); ++i) to[i] = x ? c.at(x, r).data<T>()[i] * w : w;
       }
     });
   }

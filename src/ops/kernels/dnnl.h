@@ -2,7 +2,6 @@
 // thread. Kernels split their work over threads themselves, by size, so results do not depend on the number of threads.
 #pragma once
 #include <dnnl.hpp>
-
 #include <memory>
 
 namespace anabranch {

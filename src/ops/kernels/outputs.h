@@ -8,7 +8,7 @@ namespace anabranch {
 
 // The elements of an output, null if it is not requested.
 template <class T> T* needed(const KernelContext& c, Out out) {
-  return c.needs(out) ? c[out].template mutable_data<T>() : nullptr;
+  return c.needs(out) ? c[out].mutable_data<T>() : nullptr;
 }
 
 // The same, zeroed.

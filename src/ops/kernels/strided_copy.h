@@ -79,8 +79,7 @@ inline void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const Te
                          Tensor* to, int64_t to_offset) {
   AB_CHECK(from.dtype() == to->dtype(), Internal, "elements of {} are copied to {}", dtype_name(from.dtype()),
            dtype_name(to->dtype()));
-  visit_size(dtype_size(from.dtype()), [&](auto tag) {
-    using E = typename decltype(tag)::type;
+  visit_size(dtype_size(from.dtype()), [&]<class E>(TypeTag<E>) {
     strided_copy(c, loop, static_cast<const E*>(from.raw()) + from_offset,
                  static_cast<E*>(to->mutable_raw()) + to_offset);
   });

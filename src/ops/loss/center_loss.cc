@@ -44,7 +44,7 @@ void move_centers(const T* diff, const int64_t* label, int64_t n, int64_t width,
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   struct Scratch {
     Tensor label;
     std::vector<int64_t> counts;
@@ -55,8 +55,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
           loss = op.out("Loss"), scratch = std::make_shared<Scratch>()](KernelContext& c) {
     const int64_t n = c[x].rows(), width = c[x].row_elems(), classes = c[centers].rows();
     const T *from = c[x].data<T>(), *center = c[centers].data<T>();
-    T *d = c[diff].template mutable_data<T>(), *to = c[loss].template mutable_data<T>(),
-      *moved = c[centers_out].template mutable_data<T>();
+    T *d = c[diff].mutable_data<T>(), *to = c[loss].mutable_data<T>(), *moved = c[centers_out].mutable_data<T>();
     const int64_t* y = as_int64(c[label], &scratch->label);
     check_ids("Label", y, n, classes);
     c.parallel_for(n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)), [=](int64_t begin, int64_t end) {
@@ -73,7 +72,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     scratch->moves.resize(static_cast<size_t>(classes * width));
     move_centers(d, y, n, width, *c[rate].data<T>(), &scratch->counts, &scratch->moves, moved);
   };
-}
+};
 
 AB_OP(center_loss)
     .doc(
@@ -94,7 +93,7 @@ AB_OP(center_loss)
     .grad_reads({"X"}, {"SampleCenterDiff"})
     .grad_from({"Loss"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(center_loss)
     .doc("X@GRAD = Loss@GRAD SampleCenterDiff, row by row.")
@@ -106,8 +105,7 @@ AB_GRAD(center_loss)
       check_same_dtype(c, "Loss@GRAD", "X");
       grad_as(c, "X@GRAD", "X");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [diff = op.in("SampleCenterDiff"), dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const int64_t n = c[diff].rows(), width = c[diff].row_elems();
         const T *d = c[diff].data<T>(), *g = c[dloss].data<T>();

@@ -55,7 +55,7 @@ template <class T> class ScoreGradients {
     if (dw_) accumulate(x, g, dw_ + row * width);
     if (db_) db_[row] += g;
     if (!sparse_) return;
-    T* to = sparse_->value.template mutable_data<T>() + static_cast<int64_t>(sparse_->rows.size()) * width;
+    T* to = sparse_->value.mutable_data<T>() + static_cast<int64_t>(sparse_->rows.size()) * width;
     for (int64_t k = 0; k < width; ++k) to[k] = g * x[k];
     sparse_->rows.push_back(row);
   }

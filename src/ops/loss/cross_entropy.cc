@@ -61,8 +61,8 @@ template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out
     const ClassAxis a(c[x].shape(), -1);
     const HardLabels<T> l(c[label], scratch.get(), a, ignored);
     const T* p = c[x].data<T>();
-    T* out = c[y].template mutable_data<T>();
-    T* kept = c.needs(match) ? c[match].template mutable_data<T>() : nullptr;
+    T* out = c[y].mutable_data<T>();
+    T* kept = c.needs(match) ? c[match].mutable_data<T>() : nullptr;
     for (int64_t i = 0; i < a.outer; ++i) {
       const T own = l.label[i] == ignored ? T{1} : p[i * a.classes + l.label[i]];
       out[i] = l.label[i] == ignored ? T{0} : neg_log(own);
@@ -79,7 +79,7 @@ template <class T> Kernel hard_backward(const KernelArgs& op, In x, In own, In l
     const ClassAxis a(c[dx].shape(), -1);
     const HardLabels<T> l(c[label], scratch.get(), a, ignored);
     const T *p = own ? c[own].data<T>() : c[x].data<T>(), *g = c[dy].data<T>();
-    T* out = c[dx].template mutable_data<T>();
+    T* out = c[dx].mutable_data<T>();
     std::fill(out, out + a.outer * a.classes, T{0});
     for (int64_t i = 0; i < a.outer; ++i) {
       if (l.label[i] == ignored) continue;
@@ -96,14 +96,13 @@ bool is_soft(const KernelArgs& op) { return op.op().has_attr("soft_label") && op
 // Y, and MatchX if it is requested.
 template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
   return [kernel = device::ByLabel::of<T>("cross_entropy", is_soft(op)), x = op.in("X"), label = op.in("Label"),
-          y = op.out("Y"), match, ignored = int64_t{op.attr<int32_t>("ignore_index")}](KernelContext& c) {
+          y = op.out("Y"), match, ignored = int64_t{op.attr<int32_t>("ignore_index")}](const DeviceContext& c) {
     device::ClassArgs a = device::classes_of(ClassAxis(c[x].shape(), -1), c[label], ignored);
     a.x = device::operand(c[x]);
     a.y = device::operand(c[y]);
     if (c.needs(match)) a.loss = device::operand(c[match]);
-    const DeviceContext& queued = DeviceContext::of(c);
-    a.fault = device::fault_of(queued);
-    queued.launch(kernel(c[label]), a);
+    a.fault = device::fault_of(c);
+    c.launch(kernel(c[label]), a);
   };
 }
 
@@ -111,15 +110,14 @@ template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
 template <class T> Kernel backward_there(const KernelArgs& op, In x, In own) {
   return [kernel = device::ByLabel::of<T>("cross_entropy_grad", is_soft(op)), x, own, label = op.in("Label"),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"),
-          ignored = int64_t{op.attr<int32_t>("ignore_index")}](KernelContext& c) {
+          ignored = int64_t{op.attr<int32_t>("ignore_index")}](const DeviceContext& c) {
     device::ClassArgs a = device::classes_of(ClassAxis(c[dx].shape(), -1), c[label], ignored);
     if (x) a.x = device::operand(c[x]);
     if (own) a.own = device::operand(c[own]);
     a.dy = device::operand(c[dy]);
     a.y = device::operand(c[dx]);
-    const DeviceContext& queued = DeviceContext::of(c);
-    a.fault = device::fault_of(queued);
-    queued.launch(kernel(c[label]), a);
+    a.fault = device::fault_of(c);
+    c.launch(kernel(c[label]), a);
   };
 }
 
@@ -137,14 +135,13 @@ AB_OP(cross_entropy)
     })
     .grad_reads({"X", "Label"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), label = op.in("Label");
       if (op.attr<bool>("soft_label")) return soft_forward<T>(x, label, op.out("Y"));
       return hard_forward<T>(op, x, label, op.out("Y"), Out{});
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_there<typename decltype(tag)::type>(op, Out{});
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return forward_there<T>(op, Out{});
     })
     .with(wrong_label());
 
@@ -152,14 +149,13 @@ AB_GRAD(cross_entropy)
     .doc("X@GRAD = -Y@GRAD / X at the label, or -Y@GRAD Label / X with soft_label.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), label = op.in("Label"), dy = op.in("Y@GRAD");
       if (op.attr<bool>("soft_label")) return soft_backward<T>(x, label, dy, op.out("X@GRAD"));
       return hard_backward<T>(op, x, In{}, label, dy, op.out("X@GRAD"));
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_there<typename decltype(tag)::type>(op, op.in("X"), In{});
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return backward_there<T>(op, op.in("X"), In{});
     })
     .with(wrong_label());
 
@@ -209,11 +205,11 @@ AB_OP(cross_entropy2)
           .in("Y@GRAD", g.dout("Y"))
           .out("X@GRAD", g.din("X"));
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return hard_forward<typename decltype(tag)::type>(op, op.in("X"), op.in("Label"), op.out("Y"), op.out("MatchX"));
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return hard_forward<T>(op, op.in("X"), op.in("Label"), op.out("Y"), op.out("MatchX"));
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_there<typename decltype(tag)::type>(op, op.out("MatchX"));
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return forward_there<T>(op, op.out("MatchX"));
     })
     .with(wrong_label());
 
@@ -227,12 +223,11 @@ AB_OP(cross_entropy_grad2)
     .dtype_of_input("Y@GRAD")
     .infer(infer_second_grad)
     .no_grad(kNoSecondOrder)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return hard_backward<typename decltype(tag)::type>(op, In{}, op.in("MatchX"), op.in("Label"), op.in("Y@GRAD"),
-                                                         op.out("X@GRAD"));
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return hard_backward<T>(op, In{}, op.in("MatchX"), op.in("Label"), op.in("Y@GRAD"), op.out("X@GRAD"));
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_there<typename decltype(tag)::type>(op, In{}, op.in("MatchX"));
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return backward_there<T>(op, In{}, op.in("MatchX"));
     })
     .with(wrong_label());
 

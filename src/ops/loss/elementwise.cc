@@ -96,22 +96,21 @@ struct Row {
 
 // The device kernel that computes y, from the gradient dy if one is named.
 auto there(const Row& row, const char* suffix, const std::string& dy, const std::string& y) {
-  return [=](auto tag, const KernelArgs& op) -> Kernel {
-    return device::ElementLoss<typename decltype(tag)::type>(std::string(row.kernel) + suffix, op.in(row.x.name),
-                                                             op.in(row.y.name), dy.empty() ? In() : op.in(dy),
-                                                             op.out(y), row.numbers.read(op));
+  return [=]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+    return device::ElementLoss<T>(std::string(row.kernel) + suffix, op.in(row.x.name), op.in(row.y.name),
+                                  dy.empty() ? In() : op.in(dy), op.out(y), row.numbers.read(op));
   };
 }
 
-// make(tag, op) returns the loss for the type of the tag.
+// make(TypeTag<T>(), op) returns the loss for the type of the tag.
 template <class Make> void declare_backward(const Row& row, Make make) {
   const std::string x = row.x.name, y = row.y.name, dx = x + "@GRAD", dout = row.out.name + std::string("@GRAD");
   OpDef& def = declare_gradient(row.type, __FILE__);
   if (row.grad_has_lod) def.grad_lod(dx, x);
   if (row.kernel) def.device<float, double, float16, bfloat16>(there(row, "_grad", dout, dx));
-  def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [loss = make(tag, op), x = op.in(x), y = op.in(y), dout = op.in(dout), dx = op.out(dx)](KernelContext& c) {
+  def.cpu<float, double>([=]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+    return [loss = make(TypeTag<T>(), op), x = op.in(x), y = op.in(y), dout = op.in(dout),
+            dx = op.out(dx)](KernelContext& c) {
       const T *p = c[x].data<T>(), *q = c[y].data<T>(), *d = c[dout].data<T>();
       T* to = c[dx].template mutable_data<T>();
       c.parallel_for(c[x].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
@@ -131,11 +130,10 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
   });
   declare_backward(row, make);
   if (row.kernel) def.device<float, double, float16, bfloat16>(there(row, "", "", out));
-  return def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [loss = make(tag, op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {
-      const T *p = c[x].template data<T>(), *q = c[y].template data<T>();
-      T* to = c[out].template mutable_data<T>();
+  return def.cpu<float, double>([=]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+    return [loss = make(TypeTag<T>(), op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {
+      const T *p = c[x].data<T>(), *q = c[y].data<T>();
+      T* to = c[out].mutable_data<T>();
       c.parallel_for(c[x].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
         if constexpr (std::is_same_v<T, float> && requires { loss.run(p, q, to, begin, end); }) {
           return loss.run(p, q, to, begin, end);
@@ -147,18 +145,16 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
 }
 
 void declare_losses() {
-  declare_loss({.type = "log_loss",
-                .doc = "Cross entropy of a probability p (Predicted) and a label y (Labels): Loss = -y log(p + "
-                       "epsilon) - (1 - y) log(1 - p + epsilon).",
-                .x = {"Predicted", "[N, 1] float: probabilities in [0, 1]"},
-                .y = {"Labels", "[N, 1] float: labels in [0, 1]"},
-                .out = {"Loss", "[N, 1], dtype of Predicted"},
-                .kernel = "log_loss",
-                .numbers = {"epsilon"}},
-               [](auto tag, const KernelArgs& op) {
-                 using T = typename decltype(tag)::type;
-                 return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
-               })
+  declare_loss(
+      {.type = "log_loss",
+       .doc = "Cross entropy of a probability p (Predicted) and a label y (Labels): Loss = -y log(p + "
+              "epsilon) - (1 - y) log(1 - p + epsilon).",
+       .x = {"Predicted", "[N, 1] float: probabilities in [0, 1]"},
+       .y = {"Labels", "[N, 1] float: labels in [0, 1]"},
+       .out = {"Loss", "[N, 1], dtype of Predicted"},
+       .kernel = "log_loss",
+       .numbers = {"epsilon"}},
+      []<class T>(TypeTag<T>, const KernelArgs& op) { return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))}; })
       .attr<float>("epsilon", 1.0e-4f, "small number that keeps the logarithms finite");
   declare_loss({.type = "bce_loss",
                 .doc = "Out = -Label log(X) - (1 - Label) log(1 - X), with logarithms bounded below by -100.",
@@ -166,7 +162,7 @@ void declare_losses() {
                 .y = {"Label", "like X, in [0, 1]"},
                 .out = {"Out", "[...] like X"},
                 .grad_has_lod = true},
-               [](auto tag, const KernelArgs&) { return BinaryCrossEntropy<typename decltype(tag)::type>{}; });
+               []<class T>(TypeTag<T>, const KernelArgs&) { return BinaryCrossEntropy<T>{}; });
   declare_loss({.type = "hinge_loss",
                 .doc = "Loss = max(0, 1 - x (2 y - 1)) of a score x and a label y of 0 or 1.",
                 .source = "Rosasco et al. 2004, doi:10.1162/089976604773135104",
@@ -174,7 +170,7 @@ void declare_losses() {
                 .y = {"Labels", "[N, 1] float, 0 or 1"},
                 .out = {"Loss", "[N, 1]"},
                 .kernel = "hinge_loss"},
-               [](auto tag, const KernelArgs&) { return Hinge<typename decltype(tag)::type>{}; });
+               []<class T>(TypeTag<T>, const KernelArgs&) { return Hinge<T>{}; });
   declare_loss({.type = "teacher_student_sigmoid_loss",
                 .doc = "Y = the cross entropy of sigmoid(X) with a click label, plus that with a teacher's score if "
                        "the label has one.",
@@ -184,8 +180,7 @@ void declare_losses() {
                 .grad_has_lod = true,
                 .kernel = "teacher_student",
                 .numbers = {"soft_max_lower_bound", "soft_max_up_bound"}},
-               [](auto tag, const KernelArgs& op) {
-                 using T = typename decltype(tag)::type;
+               []<class T>(TypeTag<T>, const KernelArgs& op) {
                  return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),
                                           static_cast<T>(op.attr<float>("soft_max_up_bound"))};
                })

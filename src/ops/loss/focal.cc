@@ -69,12 +69,11 @@ AB_OP(sigmoid_focal_loss)
     .grad_reads({"X", "Label", "FgNum"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [loss = focal_of<T>(op), x = op.in("X"), label = op.in("Label"), fg = op.in("FgNum"),
               out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();
-        each_score(c, c[x], c[label], c[fg], c[out].template mutable_data<T>(),
+        each_score(c, c[x], c[label], c[fg], c[out].mutable_data<T>(),
                    [=](int64_t i, bool own) { return loss.value(from[i], own); });
       };
     });
@@ -82,12 +81,11 @@ AB_OP(sigmoid_focal_loss)
 AB_GRAD(sigmoid_focal_loss)
     .doc("X@GRAD = Out@GRAD times the derivative of the loss with respect to each score.")
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [loss = focal_of<T>(op), x = op.in("X"), label = op.in("Label"), fg = op.in("FgNum"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const T *from = c[x].data<T>(), *d = c[dout].data<T>();
-        each_score(c, c[x], c[label], c[fg], c[dx].template mutable_data<T>(),
+        each_score(c, c[x], c[label], c[fg], c[dx].mutable_data<T>(),
                    [=](int64_t i, bool own) { return d[i] * loss.slope(from[i], own); });
       };
     });

@@ -103,7 +103,7 @@ void add_softplus(const double* scores, int64_t rows, int64_t length, double* to
   for (int64_t k = 0; k < rows * length; ++k) to[k / length] += softplus(scores[k]);
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const PathSlots slots(op);
   struct Scratch {
     Tensor ids[3];
@@ -114,7 +114,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const Paths paths = slots.read(c, c[w].rows(), scratch->ids);
     const ClassTable<T> table{c[w].data<T>(), bias ? c[bias].data<T>() : nullptr, width};
     const T* from = c[x].data<T>();
-    T *to = c[out].template mutable_data<T>(), *scores = c[pre].template mutable_data<T>();
+    T *to = c[out].mutable_data<T>(), *scores = c[pre].mutable_data<T>();
     std::fill(scores, scores + c[pre].numel(), T{0});
     const T limit = static_cast<T>(kMaxScore);
     c.parallel_for(n, kMathGrain / (width + 1) + 1, [&](int64_t begin, int64_t end) {
@@ -130,9 +130,9 @@ template <class T> Kernel forward(const KernelArgs& op) {
       add_softplus(scores + begin * paths.length, end - begin, paths.length, to + begin);
     });
   };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const PathSlots slots(op);
   struct Scratch {
     Tensor ids[3];
@@ -156,7 +156,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       });
     }
   };
-}
+};
 
 AB_OP(hierarchical_sigmoid)
     .doc(
@@ -185,14 +185,14 @@ AB_OP(hierarchical_sigmoid)
     })
     .grad_reads({"X", "W", "Label", "PathTable", "PathCode", "Bias"}, {"PreOut"})
     .grad_to({"X", "W", "Bias"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(hierarchical_sigmoid)
     .doc("Gradients of hierarchical_sigmoid; a sparse gradient of W has one row per step of each path.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
     .infer([](InferContext& c) { infer_table_gradients(c, {"W@GRAD"}); })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::loss::hierarchical_sigmoid_op

@@ -72,15 +72,14 @@ AB_OP(kldiv_loss)
     })
     .grad_reads({"X", "Target"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), target = op.in("Target");
       const Out out = op.out("Loss");
       const std::string reduction = op.attr<std::string>("reduction");
       const bool reduced = is_reduced(op.op());
       return [=](KernelContext& c) {
         const T *p = c[x].data<T>(), *q = c[target].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         const int64_t n = c[x].numel();
         if (reduced) {
           *to = static_cast<T>(total(c, p, q, n)) / divisor<T>(reduction, c[x]);
@@ -90,32 +89,29 @@ AB_OP(kldiv_loss)
                        [=](int64_t begin, int64_t end) { terms(p + begin, q + begin, end - begin, to + begin); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [term = device::kernel_of<T>("kldiv_loss"), sum = device::kernel_of<T>("fold_axes/sum"),
               scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"),
               target = op.in("Target"), out = op.out("Loss"), reduction = op.attr<std::string>("reduction"),
-              reduced = is_reduced(op.op())](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
-        Tensor& to = reduced ? scratch.of(queued, c[x].shape(), dtype_of<T>) : c[out];
+              reduced = is_reduced(op.op())](const DeviceContext& c) mutable {
+        Tensor& to = reduced ? scratch.of(c, c[x].shape(), dtype_of<T>) : c[out];
         device::LossArgs a{};
         a.x = device::operand(c[x]);
         a.label = device::operand(c[target]);
         a.y = device::operand(to);
         a.n = c[x].numel();
-        queued.launch(term, a);
+        c.launch(term, a);
         if (!reduced) return;
-        device::launch_fold(queued, sum, to, c[out]);
+        device::launch_fold(c, sum, to, c[out]);
         device::ScalarArgs s{};
         device::put(s, 0, 1 / divisor<device::Compute<T>>(reduction, c[x]));
-        device::launch_scalar(queued, scale, s, c[out], c[out]);
+        device::launch_scalar(c, scale, s, c[out], c[out]);
       };
     });
 
 AB_GRAD(kldiv_loss)
     .doc("X@GRAD = -Target Loss@GRAD where Target is above 0, divided like the loss.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), target = op.in("Target"), dloss = op.in("Loss@GRAD");
       const Out dx = op.out("X@GRAD");
       const std::string reduction = op.attr<std::string>("reduction");
@@ -123,7 +119,7 @@ AB_GRAD(kldiv_loss)
       return [=](KernelContext& c) {
         const T *q = c[target].data<T>(), *g = c[dloss].data<T>();
         const T over = divisor<T>(reduction, c[x]);
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         const int64_t step = reduced ? 0 : 1;
         c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
@@ -132,11 +128,10 @@ AB_GRAD(kldiv_loss)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("kldiv_loss_grad"), x = op.in("X"), target = op.in("Target"),
               dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD"),
-              reduction = op.attr<std::string>("reduction")](KernelContext& c) {
+              reduction = op.attr<std::string>("reduction")](const DeviceContext& c) {
         device::LossArgs a{};
         a.x = device::operand(c[x]);
         a.label = device::operand(c[target]);
@@ -144,7 +139,7 @@ AB_GRAD(kldiv_loss)
         a.y = device::operand(c[dx]);
         a.n = c[x].numel();
         a.p[0] = static_cast<double>(divisor<device::Compute<T>>(reduction, c[x]));
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

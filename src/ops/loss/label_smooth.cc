@@ -30,8 +30,7 @@ AB_OP(label_smooth)
     .grad_reads({})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [epsilon = static_cast<T>(op.attr<float>("epsilon")), x = op.in("X"), prior = op.in("PriorDist"),
               out = op.out("Out")](KernelContext& c) {
         const int64_t classes = c[x].shape()[c[x].shape().rank() - 1];
@@ -45,10 +44,9 @@ AB_OP(label_smooth)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("label_smooth"), epsilon = static_cast<double>(op.attr<float>("epsilon")),
-              x = op.in("X"), prior = op.in("PriorDist"), out = op.out("Out")](KernelContext& c) {
+              x = op.in("X"), prior = op.in("PriorDist"), out = op.out("Out")](const DeviceContext& c) {
         device::LossArgs a{};
         a.x = device::operand(c[x]);
         if (prior) a.prior = {c[prior].data<T>(), c[prior].bytes()};
@@ -56,7 +54,7 @@ AB_OP(label_smooth)
         a.n = c[x].numel();
         a.classes = c[x].shape()[c[x].shape().rank() - 1];
         a.p[0] = epsilon;
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
@@ -64,16 +62,14 @@ AB_GRAD(label_smooth)
     .doc("X@GRAD = (1 - epsilon) Out@GRAD.")
     .may_share("Out@GRAD", "X@GRAD")
     .infer([](InferContext& c) { grad_as(c, "X@GRAD", "Out@GRAD"); })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [factor = 1 - static_cast<T>(op.attr<float>("epsilon")), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         map(c, kCheapGrain, c[dout].numel(), c[dout].data<T>(), c[dx].mutable_data<T>(),
             [factor](T d) { return d * factor; });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto numbers = [factor = 1 - static_cast<device::Compute<T>>(op.attr<float>("epsilon"))](
                                const KernelContext&, device::ScalarArgs& a) { device::put(a, 0, factor); };
       return device::scalar<T>("scale", op.in("Out@GRAD"), op.out("X@GRAD"), numbers);

@@ -27,8 +27,7 @@ AB_OP(modified_huber_loss)
     })
     .grad_reads({"X", "Y"}, {"IntermediateVal"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), y = op.in("Y"), margin = op.out("IntermediateVal"), out = op.out("Out")](KernelContext& c) {
             const T *p = c[x].data<T>(), *q = c[y].data<T>();
@@ -45,8 +44,7 @@ AB_OP(modified_huber_loss)
 
 AB_GRAD(modified_huber_loss)
     .doc("X@GRAD = Out@GRAD (2 Y - 1) times -4 where m < -1, -2 (1 - m) where m < 1, else 0.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [y = op.in("Y"), margin = op.in("IntermediateVal"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const T *q = c[y].data<T>(), *margins = c[margin].data<T>(), *d = c[dout].data<T>();
@@ -92,8 +90,7 @@ AB_OP(squared_l2_distance)
     .out("Out", "[N, 1]")
     .infer(infer_squared_distance)
     .grad_reads({"X", "Y"}, {"sub_result"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), diff = op.out("sub_result"), out = op.out("Out")](KernelContext& c) {
         const RowPairs rows(c[x].shape(), c[y].shape());
         const T *p = c[x].data<T>(), *q = c[y].data<T>();
@@ -109,30 +106,26 @@ AB_OP(squared_l2_distance)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [subtract = device::kernel_of<T>("binary/sub"), squares = device::kernel_of<T>("fold_axes/squares"),
               scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"), diff = op.out("sub_result"),
-              out = op.out("Out")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              out = op.out("Out")](const DeviceContext& c) mutable {
         const RowPairs rows(c[x].shape(), c[y].shape());
         const Shape all = {rows.count, rows.width};
-        Tensor& diffs = c.needs(diff) ? c[diff] : scratch.of(queued, all, dtype_of<T>);
+        Tensor& diffs = c.needs(diff) ? c[diff] : scratch.of(c, all, dtype_of<T>);
         NdLoop<3> loop;
         loop.add_axis(rows.count, {rows.width, rows.width, rows.other});
         loop.add_axis(rows.width, {1, 1, 1});
-        queued.launch(
-            subtract,
-            device::BinaryArgs{
-                device::operand(c[x]), device::operand(c[y]), device::operand(diffs), device::axes_of(loop), {}});
-        if (c.needs(out)) device::launch_fold(queued, squares, diffs, all, Shape{rows.count, 1}, c[out]);
+        c.launch(subtract,
+                 device::BinaryArgs{
+                     device::operand(c[x]), device::operand(c[y]), device::operand(diffs), device::axes_of(loop), {}});
+        if (c.needs(out)) device::launch_fold(c, squares, diffs, all, Shape{rows.count, 1}, c[out]);
       };
     });
 
 AB_GRAD(squared_l2_distance)
     .doc("X@GRAD = 2 Out@GRAD (X - Y); Y@GRAD = its negative, summed over the rows if Y has only one.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), diff = op.in("sub_result"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
         const RowPairs rows(c[x].shape(), c[y].shape());
@@ -147,23 +140,21 @@ AB_GRAD(squared_l2_distance)
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [slopes = device::kernel_of<T>("fold_axes_grad/squares"), sum = device::kernel_of<T>("fold_axes/sum"),
               scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"),
               diff = op.in("sub_result"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-              dy = op.out("Y@GRAD")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              dy = op.out("Y@GRAD")](const DeviceContext& c) mutable {
         const RowPairs rows(c[x].shape(), c[y].shape());
         const Shape all = {rows.count, rows.width};
-        Tensor& up = c.needs(dx) ? c[dx] : scratch.of(queued, all, dtype_of<T>);
-        device::launch_fold_grad(queued, slopes, &c[diff], nullptr, c[dout], all, Shape{rows.count, 1}, up);
+        Tensor& up = c.needs(dx) ? c[dx] : scratch.of(c, all, dtype_of<T>);
+        device::launch_fold_grad(c, slopes, &c[diff], nullptr, c[dout], all, Shape{rows.count, 1}, up);
         if (!c.needs(dy)) return;
         const Shape kept = {rows.other ? rows.count : 1, rows.width};
-        device::launch_fold(queued, sum, up, all, kept, c[dy]);
+        device::launch_fold(c, sum, up, all, kept, c[dy]);
         device::ScalarArgs a{};
         device::put(a, 0, -1.0);
-        device::launch_scalar(queued, scale, a, c[dy], c[dy]);
+        device::launch_scalar(c, scale, a, c[dy], c[dy]);
       };
     });
 

@@ -69,7 +69,7 @@ struct Noise {
   }
 };
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const Noise noise(op);
   const auto& given = op.attr<std::vector<int32_t>>("custom_neg_classes");
   return
@@ -101,11 +101,12 @@ template <class T> Kernel forward(const KernelArgs& op) {
             }
             to[i] = factor ? factor[i] * sum : sum;
           }
+          to[i] = factor ? factor[i] * sum : sum;
         });
       };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const Noise noise(op);
   return [=, sparse = op.attr<bool>("is_sparse"), x = op.in("Input"), label = op.in("Label"), weight = op.in("Weight"),
           bias = op.in("Bias"), sample_weight = op.in("SampleWeight"), logits = op.in("SampleLogits"),
@@ -114,7 +115,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t n = c[x].rows(), width = c[x].row_elems(), own = n ? c[label].numel() / n : 0,
                   all = own + noise.count;
     const Sampler sampler = noise.sampler(c);
-    const int64_t* chosen = c[labels].template data<int64_t>();
+    const int64_t* chosen = c[labels].data<int64_t>();
     check_ids("SampleLabels", chosen, n * all, noise.classes);
     ScoreGradients<T> to({c[weight].data<T>(), nullptr, width}, noise.classes);
     if (c.needs(dx)) to.set_dx(&c[dx]);
@@ -132,7 +133,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     }
   };
-}
+};
 
 AB_OP(nce)
     .doc(
@@ -171,13 +172,13 @@ AB_OP(nce)
                  "CustomDistAliasProbs"},
                 {"SampleLogits", "SampleLabels"})
     .grad_to({"Input", "Weight", "Bias"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(nce)
     .doc("Gradients of nce; a sparse gradient of Weight has one row per label and per drawn class.")
     .dtype_of_input("Input")
     .infer([](InferContext& c) { infer_table_gradients(c, {"Weight@GRAD"}); })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::loss::nce_op

@@ -65,8 +65,7 @@ AB_OP(nll_loss)
     .grad_from({"Out"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const std::string how = op.attr<std::string>("reduction");
       return [none = how == "none", mean = how == "mean", ignored = op.attr<int64_t>("ignore_index"), x = op.in("X"),
               label = op.in("Label"), weight = op.in("Weight"), out = op.out("Out"),
@@ -85,7 +84,7 @@ AB_OP(nll_loss)
                       });
         if (sum_to) *sum_to = static_cast<T>(counted);
         if (none || !c.needs(out)) return;
-        *c[out].template mutable_data<T>() = static_cast<T>(mean && counted != 0 ? sum / counted : sum);
+        *c[out].mutable_data<T>() = static_cast<T>(mean && counted != 0 ? sum / counted : sum);
       };
     });
 
@@ -94,8 +93,7 @@ AB_GRAD(nll_loss)
         "X@GRAD = -w Out@GRAD at the class of each sample that is not ignored, divided by Total_weight for the mean, "
         "else 0.")
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const std::string how = op.attr<std::string>("reduction");
       return [none = how == "none", mean = how == "mean", ignored = op.attr<int64_t>("ignore_index"), x = op.in("X"),
               label = op.in("Label"), weight = op.in("Weight"), total = op.in("Total_weight"), dout = op.in("Out@GRAD"),

@@ -34,13 +34,12 @@ AB_OP(rank_loss)
     .infer(infer_rank_loss)
     .grad_reads({"Label", "Left", "Right"})
     .grad_to({"Left", "Right"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In label = op.in("Label"), left = op.in("Left"), right = op.in("Right");
       const Out out = op.out("Out");
       return [=](KernelContext& c) {
         const T *y = c[label].data<T>(), *a = c[left].data<T>(), *b = c[right].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         c.parallel_for(c[left].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
           with_softplus(
               begin, end, to, [=](int64_t i) { return a[i] - b[i]; },
@@ -52,8 +51,7 @@ AB_OP(rank_loss)
 AB_GRAD(rank_loss)
     .doc("Left@GRAD = (sigmoid(Left - Right) - Label) Out@GRAD, Right@GRAD its negative.")
     .dtype_of_input("Left")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In label = op.in("Label"), left = op.in("Left"), right = op.in("Right"), dout = op.in("Out@GRAD");
       const Out dleft = op.out("Left@GRAD"), dright = op.out("Right@GRAD");
       return [=](KernelContext& c) {
@@ -79,14 +77,13 @@ AB_OP(margin_rank_loss)
     })
     .grad_reads({"Label"}, {"Activated"})
     .grad_to({"X1", "X2"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x1 = op.in("X1"), x2 = op.in("X2"), label = op.in("Label");
       const Out activated = op.out("Activated"), out = op.out("Out");
       const T margin = static_cast<T>(op.attr<float>("margin"));
       return [=](KernelContext& c) {
         const T *a = c[x1].data<T>(), *b = c[x2].data<T>(), *y = c[label].data<T>();
-        T *on = c[activated].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
+        T *on = c[activated].mutable_data<T>(), *to = c[out].mutable_data<T>();
         for (int64_t i = 0, n = c[x1].numel(); i < n; ++i) {
           const T value = margin - y[i] * (a[i] - b[i]);
           on[i] = value > 0 ? T{1} : T{0};
@@ -102,8 +99,7 @@ AB_GRAD(margin_rank_loss)
       check_same(c, "Label", "Out@GRAD");
       for (const char* slot : {"X1@GRAD", "X2@GRAD"}) grad_as(c, slot, "Label");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In label = op.in("Label"), activated = op.in("Activated"), dout = op.in("Out@GRAD");
       const Out dx1 = op.out("X1@GRAD"), dx2 = op.out("X2@GRAD");
       return [=](KernelContext& c) {
@@ -150,8 +146,7 @@ AB_OP(bpr_loss)
     .infer(infer_bpr)
     .grad_reads({"X", "Label"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), label = op.in("Label");
       const Out y = op.out("Y");
       const auto scratch = std::make_shared<Tensor>();
@@ -173,8 +168,7 @@ AB_GRAD(bpr_loss)
     .doc("Gradient of bpr_loss: sigmoid(X[j] - X[label]) for the others, minus their sum for the label.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), label = op.in("Label"), dy = op.in("Y@GRAD");
       const Out dx = op.out("X@GRAD");
       const auto scratch = std::make_shared<Tensor>();
@@ -183,7 +177,7 @@ AB_GRAD(bpr_loss)
         const T *p = c[x].data<T>(), *g = c[dy].data<T>();
         const int64_t* own = as_int64(c[label], scratch.get());
         check_labels(own, a.outer, a.classes);
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         c.parallel_for(a.outer, row_grain(a), [=](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const T* x = p + i * a.classes;

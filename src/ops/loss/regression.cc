@@ -25,28 +25,25 @@ AB_OP(huber_loss)
       c.same_shape("Residual", "X");
     })
     .grad_reads({}, {"Residual"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), y = op.in("Y");
       const Out residual = op.out("Residual"), out = op.out("Out");
       const T delta = static_cast<T>(op.attr<float>("delta"));
       return [=](KernelContext& c) {
         const T *p = c[x].data<T>(), *q = c[y].data<T>();
-        T *r = c[residual].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
+        T *r = c[residual].mutable_data<T>(), *to = c[out].mutable_data<T>();
         for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
           r[i] = q[i] - p[i];
           to[i] = Huber::forward(r[i], &delta);
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [subtract = device::kernel_of<T>("binary/sub"), huber = device::kernel_of<T>("map/huber"), x = op.in("X"),
               y = op.in("Y"), residual = op.out("Residual"), out = op.out("Out"),
-              delta = static_cast<double>(op.attr<float>("delta"))](KernelContext& c) {
-        const DeviceContext& queued = DeviceContext::of(c);
-        device::launch_pairs(queued, subtract, c[y], c[x], c[residual]);
-        device::launch_map(queued, huber, c[residual], c[out], delta);
+              delta = static_cast<double>(op.attr<float>("delta"))](const DeviceContext& c) {
+        device::launch_pairs(c, subtract, c[y], c[x], c[residual]);
+        device::launch_map(c, huber, c[residual], c[out], delta);
       };
     });
 
@@ -57,8 +54,7 @@ AB_GRAD(huber_loss)
       grad_as(c, "X@GRAD", "Residual");
       grad_as(c, "Y@GRAD", "Residual");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In residual = op.in("Residual"), dout = op.in("Out@GRAD");
       const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD");
       const T delta = static_cast<T>(op.attr<float>("delta"));
@@ -67,14 +63,11 @@ AB_GRAD(huber_loss)
         write_sides<T>(c, dy, dx, c[residual].numel(), [=](int64_t i) { return Huber::backward(r[i], g[i], &delta); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [slope = device::kernel_of<T>("map_grad/huber"), residual = op.in("Residual"), dout = op.in("Out@GRAD"),
               sides = device::BothSides<T>(op.out("Y@GRAD"), op.out("X@GRAD")),
-              delta = static_cast<double>(op.attr<float>("delta"))](KernelContext& c) mutable {
-        sides.run(c, [&](Tensor& made) {
-          device::launch_map_grad(DeviceContext::of(c), slope, c[residual], c[dout], made, delta);
-        });
+              delta = static_cast<double>(op.attr<float>("delta"))](const DeviceContext& c) mutable {
+        sides.run(c, [&](Tensor& made) { device::launch_map_grad(c, slope, c[residual], c[dout], made, delta); });
       };
     });
 
@@ -115,8 +108,7 @@ AB_OP(smooth_l1_loss)
     })
     .grad_reads({"InsideWeight", "OutsideWeight"}, {"Diff"})
     .grad_to({"X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), y = op.in("Y"), inside = op.in("InsideWeight"), outside = op.in("OutsideWeight");
       const Out diff = op.out("Diff"), out = op.out("Out");
       const T sigma = static_cast<T>(op.attr<float>("sigma")), square = sigma * sigma;
@@ -124,7 +116,7 @@ AB_OP(smooth_l1_loss)
         const Rows rows(c[x]);
         const T *p = c[x].data<T>(), *q = c[y].data<T>();
         const T *in_w = optional_data<T>(c, inside), *out_w = optional_data<T>(c, outside);
-        T *d = c[diff].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
+        T *d = c[diff].mutable_data<T>(), *to = c[out].mutable_data<T>();
         for (int64_t r = 0; r < rows.count; ++r) {
           T sum = 0;
           for (int64_t i = r * rows.width; i < (r + 1) * rows.width; ++i) {
@@ -135,22 +127,20 @@ AB_OP(smooth_l1_loss)
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto sigma = static_cast<device::Compute<T>>(op.attr<float>("sigma"));
       return [subtract = device::kernel_of<T>("binary/sub"), multiply = device::kernel_of<T>("binary/mul"),
               smooth = device::kernel_of<T>("map/smooth_l1"), sum = device::kernel_of<T>("fold_axes/sum"),
               scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"), inside = op.in("InsideWeight"),
               outside = op.in("OutsideWeight"), diff = op.out("Diff"), out = op.out("Out"),
-              square = static_cast<double>(sigma * sigma)](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              square = static_cast<double>(sigma * sigma)](const DeviceContext& c) mutable {
         const Shape all = {c[x].rows(), c[x].row_elems()};
-        Tensor& terms = scratch.of(queued, all, dtype_of<T>);
-        device::launch_pairs(queued, subtract, c[x], c[y], c[diff]);
-        if (inside) device::launch_pairs(queued, multiply, c[diff], c[inside], c[diff]);
-        device::launch_map(queued, smooth, c[diff], terms, square);
-        if (outside) device::launch_pairs(queued, multiply, terms, c[outside], terms);
-        device::launch_fold(queued, sum, terms, all, Shape{all[0], 1}, c[out]);
+        Tensor& terms = scratch.of(c, all, dtype_of<T>);
+        device::launch_pairs(c, subtract, c[x], c[y], c[diff]);
+        if (inside) device::launch_pairs(c, multiply, c[diff], c[inside], c[diff]);
+        device::launch_map(c, smooth, c[diff], terms, square);
+        if (outside) device::launch_pairs(c, multiply, terms, c[outside], terms);
+        device::launch_fold(c, sum, terms, all, Shape{all[0], 1}, c[out]);
       };
     });
 
@@ -165,8 +155,7 @@ AB_GRAD(smooth_l1_loss)
       grad_as(c, "X@GRAD", "Diff");
       grad_as(c, "Y@GRAD", "Diff");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In diff = op.in("Diff"), dout = op.in("Out@GRAD"), inside = op.in("InsideWeight"),
                outside = op.in("OutsideWeight");
       const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD");
@@ -181,21 +170,19 @@ AB_GRAD(smooth_l1_loss)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto sigma = static_cast<device::Compute<T>>(op.attr<float>("sigma"));
       return [spread = device::kernel_of<T>("fold_axes_grad/sum"), multiply = device::kernel_of<T>("binary/mul"),
               slope = device::kernel_of<T>("map_grad/smooth_l1"), diff = op.in("Diff"), dout = op.in("Out@GRAD"),
               inside = op.in("InsideWeight"), outside = op.in("OutsideWeight"),
               sides = device::BothSides<T>(op.out("X@GRAD"), op.out("Y@GRAD")),
-              square = static_cast<double>(sigma * sigma)](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              square = static_cast<double>(sigma * sigma)](const DeviceContext& c) mutable {
         const Shape all = {c[diff].rows(), c[diff].row_elems()};
         sides.run(c, [&](Tensor& made) {
-          device::launch_fold_grad(queued, spread, nullptr, nullptr, c[dout], all, Shape{all[0], 1}, made);
-          if (inside) device::launch_pairs(queued, multiply, made, c[inside], made);
-          if (outside) device::launch_pairs(queued, multiply, made, c[outside], made);
-          device::launch_map_grad(queued, slope, c[diff], made, made, square);
+          device::launch_fold_grad(c, spread, nullptr, nullptr, c[dout], all, Shape{all[0], 1}, made);
+          if (inside) device::launch_pairs(c, multiply, made, c[inside], made);
+          if (outside) device::launch_pairs(c, multiply, made, c[outside], made);
+          device::launch_map_grad(c, slope, c[diff], made, made, square);
         });
       };
     });

@@ -104,7 +104,7 @@ void score_row(const T* logits, const int64_t* samples, const T* probabilities, 
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   struct Scratch {
     Tensor labels, given;
     std::vector<int64_t> drawn;
@@ -119,24 +119,24 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const Columns columns{c[labels].shape()[1], requested};
     const int64_t* y = as_int64(c[labels], &scratch->labels);
     check_ids("Labels", y, c[labels].numel(), classes);
-    int64_t *chosen = c[samples].template mutable_data<int64_t>(), *to = c[places].template mutable_data<int64_t>();
-    T *p = c[probabilities].template mutable_data<T>(), *score = c[scores].template mutable_data<T>();
+    int64_t *chosen = c[samples].mutable_data<int64_t>(), *to = c[places].mutable_data<int64_t>();
+    T *p = c[probabilities].mutable_data<T>(), *score = c[scores].mutable_data<T>();
     if (customized) {
       const int64_t* from = as_int64(c[given], &scratch->given);
       check_ids("CustomizedSamples", from, c[given].numel(), classes);
       std::copy(from, from + c[given].numel(), chosen);
-      std::copy_n(c[given_chance].template data<T>(), c[given_chance].numel(), p);
+      std::copy_n(c[given_chance].data<T>(), c[given_chance].numel(), p);
     } else {
       const Sampler sampler{SamplerKind::kLogUniform, classes};
       sample(sampler, Philox(with_step(key, c)), y, rows, columns, &scratch->drawn, chosen, p);
     }
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t at = i * columns.all();
-      score_row(c[logits].template data<T>() + i * classes, chosen + at, p + at, columns, remove_hits, score + at);
+      score_row(c[logits].data<T>() + i * classes, chosen + at, p + at, columns, remove_hits, score + at);
       for (int64_t k = 0; k < columns.own; ++k) to[i * columns.own + k] = k;
     }
   };
-}
+};
 
 AB_OP(sample_logits)
     .doc(
@@ -165,7 +165,7 @@ AB_OP(sample_logits)
     .grad_reads({}, {"LogitsDim", "LabelsDim", "Samples"})
     .grad_from({"SampledLogits"})
     .grad_to({"Logits"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(sample_logits)
     .doc("Logits@GRAD = SampledLogits@GRAD, summed at the classes of Samples.")
@@ -183,15 +183,14 @@ AB_GRAD(sample_logits)
                dtype_name(c.in("Samples").dtype));
       c.set_out("Logits@GRAD", logits, c.in("SampledLogits@GRAD").dtype);
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [samples = op.in("Samples"), dscores = op.in("SampledLogits@GRAD"),
               dlogits = op.out("Logits@GRAD")](KernelContext& c) {
         const int64_t classes = c[dlogits].row_elems(), all = c[samples].row_elems();
-        const int64_t* chosen = c[samples].template data<int64_t>();
+        const int64_t* chosen = c[samples].data<int64_t>();
         check_ids("Samples", chosen, c[samples].numel(), classes);
         const T* g = c[dscores].data<T>();
-        T* to = c[dlogits].template mutable_data<T>();
+        T* to = c[dlogits].mutable_data<T>();
         std::fill(to, to + c[dlogits].numel(), T{0});
         for (int64_t i = 0; i < c[samples].numel(); ++i) to[i / all * classes + chosen[i]] += g[i];
       };

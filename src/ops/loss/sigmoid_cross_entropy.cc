@@ -53,26 +53,24 @@ AB_OP(sigmoid_cross_entropy_with_logits)
     })
     .grad_reads({"X", "Label"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), label = op.in("Label");
       const Out out = op.out("Out");
       const T ignored = static_cast<T>(op.attr<int32_t>("ignore_index"));
       const bool normalize = op.attr<bool>("normalize");
       return [=](KernelContext& c) {
         each(
-            c, x, label, ignored, normalize, c[out].template mutable_data<T>(),
-            [](auto... args) { with_softplus(args...); }, [](int64_t, T p, T y, T t) { return t - p * y; });
+            c, x, label, ignored, normalize, c[out].mutable_data<T>(), [](auto... args) { with_softplus(args...); },
+            [](int64_t, T p, T y, T t) { return t - p * y; });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return loss_there<typename decltype(tag)::type>("sigmoid_cross_entropy", op, In(), op.out("Out"));
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return loss_there<T>("sigmoid_cross_entropy", op, In(), op.out("Out"));
     });
 
 AB_GRAD(sigmoid_cross_entropy_with_logits)
     .doc("X@GRAD = (sigmoid(X) - Label) Out@GRAD.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), label = op.in("Label"), dout = op.in("Out@GRAD");
       const Out dx = op.out("X@GRAD");
       const T ignored = static_cast<T>(op.attr<int32_t>("ignore_index"));
@@ -80,13 +78,12 @@ AB_GRAD(sigmoid_cross_entropy_with_logits)
       return [=](KernelContext& c) {
         const T* g = c[dout].data<T>();
         each(
-            c, x, label, ignored, normalize, c[dx].template mutable_data<T>(),
-            [](auto... args) { with_logistic(args...); }, [=](int64_t i, T, T y, T t) { return (t - y) * g[i]; });
+            c, x, label, ignored, normalize, c[dx].mutable_data<T>(), [](auto... args) { with_logistic(args...); },
+            [=](int64_t i, T, T y, T t) { return (t - y) * g[i]; });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return loss_there<typename decltype(tag)::type>("sigmoid_cross_entropy_grad", op, op.in("Out@GRAD"),
-                                                      op.out("X@GRAD"));
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return loss_there<T>("sigmoid_cross_entropy_grad", op, op.in("Out@GRAD"), op.out("X@GRAD"));
     });
 
 }  // namespace

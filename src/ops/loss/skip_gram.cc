@@ -94,7 +94,7 @@ template <class T> T window_loss(const WordWindows<T>& all, int64_t i, T* slopes
   return loss;
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [h = Handles(op), loss = op.out("Loss"), slopes = op.out("Slopes"),
           converted = std::make_shared<Converted>()](KernelContext& c) {
     const WordWindows<T> all(c, h, converted.get());
@@ -103,7 +103,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       for (int64_t i = begin; i < end; ++i) to[i] = window_loss(all, i, slope + i * all.width * (1 + all.drawn));
     });
   };
-}
+};
 
 // The gradients of both tables as rows; of a window only the words that are present.
 template <class T> struct RowGradients {
@@ -128,7 +128,7 @@ template <class T> struct RowGradients {
     to->height = table.shape()[0];
     to->rows.resize(static_cast<size_t>(rows));
     to->value.resize(Shape{rows, table.shape()[1]}, dtype_of<T>);
-    to->value.template mutable_data<T>();
+    to->value.mutable_data<T>();
   }
 };
 
@@ -141,8 +141,8 @@ void window_grad(const WordWindows<T>& all, int64_t i, const T* slopes, T g, con
   all.prefetch(i + 1);
   const int64_t dim = all.dim, n = 1 + all.drawn, count = static_cast<int64_t>(window.words.size());
   const int64_t first = places.first[static_cast<size_t>(i)], from = places.target_rows(all, i);
-  T* const dwords = words->value.template mutable_data<T>() + first * dim;
-  T* const dtargets = contexts->value.template mutable_data<T>() + from * dim;
+  T* const dwords = words->value.mutable_data<T>() + first * dim;
+  T* const dtargets = contexts->value.mutable_data<T>() + from * dim;
   const T* const* const targets = window.targets.data();
   T* const factors = window.x.data();
   std::copy(window.ids.begin(), window.ids.end(), contexts->rows.begin() + from);
@@ -172,12 +172,12 @@ template <class T> void add_up(const SelectedRows& rows, Tensor* to) {
   std::fill(sum, sum + to->numel(), T{0});
   const int64_t dim = to->shape()[1];
   for (size_t r = 0; r < rows.rows.size(); ++r) {
-    const T* from = rows.value.template data<T>() + static_cast<int64_t>(r) * dim;
+    const T* from = rows.value.data<T>() + static_cast<int64_t>(r) * dim;
     for (int64_t k = 0; k < dim; ++k) sum[rows.rows[r] * dim + k] += from[k];
   }
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [h = Handles(op), sparse = op.attr<bool>("is_sparse"), slopes = op.in("Slopes"), dloss = op.in("Loss@GRAD"),
           dwords = op.out("Words@GRAD"), dcontexts = op.out("Contexts@GRAD"), converted = std::make_shared<Converted>(),
           own = std::make_shared<RowGradients<T>>()](KernelContext& c) {
@@ -196,7 +196,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     if (c.needs(dwords)) add_up<T>(*words, &c[dwords]);
     if (c.needs(dcontexts)) add_up<T>(*contexts, &c[dcontexts]);
   };
-}
+};
 
 AB_OP(skip_gram)
     .doc(
@@ -223,7 +223,7 @@ AB_OP(skip_gram)
     })
     .grad_reads({"Words", "Contexts", "Context", "Centre", "Negatives", "Present"}, {"Slopes"})
     .grad_to({"Words", "Contexts"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(skip_gram)
     .doc("Gradients of both tables: one row per present word, per centre and per negative.")
@@ -231,7 +231,7 @@ AB_GRAD(skip_gram)
     .infer([](InferContext& c) {
       infer_table_gradients(c, {"Words@GRAD", "Contexts@GRAD"});
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::loss::skip_gram_op

@@ -39,7 +39,7 @@ struct Options {
       : axis(op.attr<int32_t>("axis")), soft(op.attr<bool>("soft_label")), ignored(op.attr<int32_t>("ignore_index")) {}
 };
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In logits = op.in("Logits"), label = op.in("Label");
   const Out softmax = op.out("Softmax"), loss_out = op.out("Loss");
   const Options o(op.op());
@@ -66,7 +66,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 // The gradient of one row of classes with label `own`, or none. dx may alias p.
 template <class T> void one_sample(const T* p, int64_t classes, int64_t own, T g, T* dx) {
@@ -76,7 +76,7 @@ template <class T> void one_sample(const T* p, int64_t classes, int64_t own, T g
   if (there) dx[own] = at_own;
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In softmax = op.in("Softmax"), label = op.in("Label"), dloss = op.in("Loss@GRAD");
   const Out dlogits = op.out("Logits@GRAD");
   const Options o(op.op());
@@ -89,7 +89,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t* hard = o.soft ? nullptr : as_int64(c[label], scratch.get());
     if (hard) check_labels(hard, a.samples(), a.classes, o.ignored);
     const T* soft = o.soft ? c[label].data<T>() : nullptr;
-    T* dx = c[dlogits].template mutable_data<T>();
+    T* dx = c[dlogits].mutable_data<T>();
     c.parallel_for(a.outer, a.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         if (hard && a.inner == 1) {
@@ -112,37 +112,35 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
-template <class T> Kernel forward_there(const KernelArgs& op) {
+constexpr auto forward_there = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const Options o(op.op());
   return [o, kernel = device::ByLabel::of<T>("softmax_cross_entropy", o.soft), logits = op.in("Logits"),
-          label = op.in("Label"), softmax = op.out("Softmax"), loss = op.out("Loss")](KernelContext& c) {
+          label = op.in("Label"), softmax = op.out("Softmax"), loss = op.out("Loss")](const DeviceContext& c) {
     device::ClassArgs a = device::classes_of(ClassAxis(c[logits].shape(), o.axis), c[label], o.ignored);
     a.x = device::operand(c[logits]);
     a.y = device::operand(c[softmax]);
     a.loss = device::operand(c[loss]);
-    const DeviceContext& queued = DeviceContext::of(c);
-    a.fault = device::fault_of(queued);
-    queued.launch(kernel(c[label]), a);
+    a.fault = device::fault_of(c);
+    c.launch(kernel(c[label]), a);
   };
-}
+};
 
-template <class T> Kernel backward_there(const KernelArgs& op) {
+constexpr auto backward_there = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const Options o(op.op());
   const int32_t flags = Flags::exact_fluid() ? 0 : device::kIgnoredHaveNoGradient;  // see backward()
   return [o, flags, kernel = device::ByLabel::of<T>("softmax_cross_entropy_grad", o.soft), softmax = op.in("Softmax"),
-          label = op.in("Label"), dloss = op.in("Loss@GRAD"), dlogits = op.out("Logits@GRAD")](KernelContext& c) {
+          label = op.in("Label"), dloss = op.in("Loss@GRAD"), dlogits = op.out("Logits@GRAD")](const DeviceContext& c) {
     device::ClassArgs a = device::classes_of(ClassAxis(c[softmax].shape(), o.axis), c[label], o.ignored);
     a.x = device::operand(c[softmax]);
     a.dy = device::operand(c[dloss]);
     a.y = device::operand(c[dlogits]);
     a.flags = flags;
-    const DeviceContext& queued = DeviceContext::of(c);
-    a.fault = device::fault_of(queued);
-    queued.launch(kernel(c[label]), a);
+    a.fault = device::fault_of(c);
+    c.launch(kernel(c[label]), a);
   };
-}
+};
 
 AB_OP(softmax_with_cross_entropy)
     .doc(
@@ -166,10 +164,8 @@ AB_OP(softmax_with_cross_entropy)
     })
     .grad_reads({"Label"}, {"Softmax"})
     .grad_to({"Logits"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_there<typename decltype(tag)::type>(op);
-    })
+    .cpu<float, double>(forward)
+    .device<float, double, float16, bfloat16>(forward_there)
     .with(wrong_label());
 
 AB_GRAD(softmax_with_cross_entropy)
@@ -181,10 +177,8 @@ AB_GRAD(softmax_with_cross_entropy)
       check_numel(c, "Loss@GRAD", one.numel());
       grad_as(c, "Logits@GRAD", "Softmax");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_there<typename decltype(tag)::type>(op);
-    })
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>(backward_there)
     .with(wrong_label());
 
 }  // namespace

@@ -57,7 +57,7 @@ void declare_exponentials() {
        .param_grad_loop = simd::mish_grad,
        .grad_lod = "",
        .slope = [](Ops& o, const auto& x) {
-         const float threshold = o.template attr<float>("threshold");
+         const float threshold = o.attr<float>("threshold");
          AB_CHECK(threshold <= 0 || threshold >= 20, Unsupported,
                   "threshold of mish must be at most 0 or at least 20 for second derivatives, got {}", threshold);
          const std::string t = o.unary("tanh", o.unary("softplus", x)), bend = o.mul(x, o.unary("sigmoid", x));

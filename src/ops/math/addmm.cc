@@ -40,12 +40,12 @@ NdLoop<2> repeated(const Shape& out, const Shape& input) {
   return loop;
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const auto gemm = std::make_shared<Gemm<T>>(static_cast<double>(op.attr<float>("Alpha")));
   const T beta = static_cast<T>(op.attr<float>("Beta"));
   return [=, input = op.in("Input"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
     const Shape &a = c[x].shape(), &b = c[y].shape();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     gemm->run(c, {.m = a[0], .n = b[1], .k = a[1]}, c[x].data<T>(), c[y].data<T>(), to);
     const T* from = c[input].data<T>();
     const NdLoop<2> loop = repeated(c[out].shape(), c[input].shape());
@@ -54,7 +54,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       for (int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] += beta * from[at[1] + i * step[1]];
     });
   };
-}
+};
 
 template <class T> void add_up(const Tensor& dout, T beta, Tensor* dinput) {
   T* to = dinput->mutable_data<T>();
@@ -68,7 +68,7 @@ template <class T> void add_up(const Tensor& dout, T beta, Tensor* dinput) {
   });
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const double alpha = static_cast<double>(op.attr<float>("Alpha"));
   const auto for_x = std::make_shared<Gemm<T>>(alpha), for_y = std::make_shared<Gemm<T>>(alpha);
   const T beta = static_cast<T>(op.attr<float>("Beta"));
@@ -77,14 +77,14 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t m = c[x].shape()[0], k = c[x].shape()[1], n = c[y].shape()[1];
     const T* g = c[dout].data<T>();
     if (c.needs(dx)) {
-      for_x->run(c, {.m = m, .n = k, .k = n, .trans_b = true}, g, c[y].data<T>(), c[dx].template mutable_data<T>());
+      for_x->run(c, {.m = m, .n = k, .k = n, .trans_b = true}, g, c[y].data<T>(), c[dx].mutable_data<T>());
     }
     if (c.needs(dy)) {
-      for_y->run(c, {.m = k, .n = n, .k = m, .trans_a = true}, c[x].data<T>(), g, c[dy].template mutable_data<T>());
+      for_y->run(c, {.m = k, .n = n, .k = m, .trans_a = true}, c[x].data<T>(), g, c[dy].mutable_data<T>());
     }
     if (c.needs(dinput)) add_up<T>(c[dout], beta, &c[dinput]);
   };
-}
+};
 
 // ---- on devices
 
@@ -103,42 +103,40 @@ template <class T> class TimesBeta {
   ab_kernel kernel_ = device::kernel_of<T>("scalar/scale");
 };
 
-template <class T> Kernel forward_there(const KernelArgs& op) {
+constexpr auto forward_there = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [product = device::Gemm<T>(static_cast<double>(op.attr<float>("Alpha"))),
           add = device::kernel_of<T>("binary/add"), times = TimesBeta<T>(op), scratch = device::Scratch(),
-          input = op.in("Input"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          input = op.in("Input"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](const DeviceContext& c) mutable {
     const Shape &a = c[x].shape(), &b = c[y].shape();
-    product.run(queued, {.m = a[0], .n = b[1], .k = a[1]}, c[x], c[y], c[out]);
+    product.run(c, {.m = a[0], .n = b[1], .k = a[1]}, c[x], c[y], c[out]);
     const Tensor* term = &c[input];
     if (times.changes()) {
-      Tensor& made = scratch.of(queued, term->shape(), dtype_of<T>);
-      times.run(queued, *term, made);
+      Tensor& made = scratch.of(c, term->shape(), dtype_of<T>);
+      times.run(c, *term, made);
       term = &made;
     }
     const auto loop = broadcast_loop(c[out].shape(), c[out].shape(), term->shape(), -1);
-    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
-                                          device::operand(*term),
-                                          device::operand(c[out]),
-                                          device::axes_of(loop),
-                                          {}});
+    c.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
+                                     device::operand(*term),
+                                     device::operand(c[out]),
+                                     device::axes_of(loop),
+                                     {}});
   };
-}
+};
 
-template <class T> Kernel backward_there(const KernelArgs& op) {
+constexpr auto backward_there = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const double alpha = static_cast<double>(op.attr<float>("Alpha"));
   return [for_x = device::Gemm<T>(alpha), for_y = device::Gemm<T>(alpha), sum = device::kernel_of<T>("fold_axes/sum"),
           times = TimesBeta<T>(op), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"),
-          dinput = op.out("Input@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          dinput = op.out("Input@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) mutable {
     const int64_t m = c[x].shape()[0], k = c[x].shape()[1], n = c[y].shape()[1];
-    if (c.needs(dx)) for_x.run(queued, {.m = m, .n = k, .k = n, .trans_b = true}, c[dout], c[y], c[dx]);
-    if (c.needs(dy)) for_y.run(queued, {.m = k, .n = n, .k = m, .trans_a = true}, c[x], c[dout], c[dy]);
+    if (c.needs(dx)) for_x.run(c, {.m = m, .n = k, .k = n, .trans_b = true}, c[dout], c[y], c[dx]);
+    if (c.needs(dy)) for_y.run(c, {.m = k, .n = n, .k = m, .trans_a = true}, c[x], c[dout], c[dy]);
     if (!c.needs(dinput)) return;
-    device::launch_fold(queued, sum, c[dout], c[dout].shape(), c[dinput].shape(), c[dinput]);
-    if (times.changes()) times.run(queued, c[dinput], c[dinput]);
+    device::launch_fold(c, sum, c[dout], c[dout].shape(), c[dinput].shape(), c[dinput]);
+    if (times.changes()) times.run(c, c[dinput], c[dinput]);
   };
-}
+};
 
 AB_OP(addmm)
     .doc("Matrix product plus a matrix: Out = Alpha X Y + Beta Input.")
@@ -152,20 +150,16 @@ AB_OP(addmm)
       share_fitting_lod(c, "Out", "Input");
     })
     .grad_reads({"Input", "X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_there<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(forward)
+    .device<float, double, float16, bfloat16>(forward_there);
 
 AB_GRAD(addmm)
     .doc("Gradients of addmm.")
     .grad_lod("Input@GRAD", "Out@GRAD")
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_there<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>(backward_there);
 
 }  // namespace
 }  // namespace anabranch::math::addmm_op

@@ -22,8 +22,7 @@ AB_OP(allclose)
       c.set_out("Out", scalar_shape(), DType::kBool);
     })
     .no_grad(kNotDifferentiable)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [rtol = static_cast<T>(op.attr<float>("rtol")), atol = static_cast<T>(op.attr<float>("atol")),
               nans = op.attr<bool>("equal_nan"), x = op.in("Input"), y = op.in("Other"),
               out = op.out("Out")](KernelContext& c) {
@@ -38,7 +37,7 @@ AB_OP(allclose)
           for (int64_t i = begin; nans && i < end; ++i) count -= std::isnan(a[i]) && std::isnan(b[i]);
           return static_cast<int64_t>(count);
         });
-        *c[out].template mutable_data<bool>() = far == 0;
+        *c[out].mutable_data<bool>() = far == 0;
       };
     });
 

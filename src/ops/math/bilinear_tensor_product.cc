@@ -47,38 +47,36 @@ template <class T> void add_to(const KernelContext& c, const T* from, T* to, int
   map(c, kCheapGrain, n, from, to, to, [](T a, T b) { return a + b; });
 }
 
-template <class T> Kernel forward_there(const KernelArgs& op) {
+constexpr auto forward_there = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [add = device::kernel_of<T>("binary/add"), parts = BilinearThere<T>(), x = op.in("X"), y = op.in("Y"),
-          w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out")](const DeviceContext& c) mutable {
     const BilinearSizes s(c[x].shape(), c[w].shape());
-    Tensor& terms = parts.times_weights(queued, s, c[x], c[w], false);
-    parts.multiply(queued, s, terms, c[y], false, terms);
-    parts.sum_rows(queued, s, terms, c[out]);
+    Tensor& terms = parts.times_weights(c, s, c[x], c[w], false);
+    parts.multiply(c, s, terms, c[y], false, terms);
+    parts.sum_rows(c, s, terms, c[out]);
     if (!bias) return;
     const auto loop = broadcast_loop(c[out].shape(), c[out].shape(), c[bias].shape(), -1);
-    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
-                                          device::operand(c[bias]),
-                                          device::operand(c[out]),
-                                          device::axes_of(loop),
-                                          {}});
+    c.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
+                                     device::operand(c[bias]),
+                                     device::operand(c[out]),
+                                     device::axes_of(loop),
+                                     {}});
   };
-}
+};
 
 // One part per result: the shapes that their products are planned for do not change from step to step.
-template <class T> Kernel backward_there(const KernelArgs& op) {
+constexpr auto backward_there = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [parts = std::make_unique<std::array<BilinearThere<T>, 3>>(), x = op.in("X"), y = op.in("Y"),
           w = op.in("Weight"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
-          dw = op.out("Weight@GRAD"), db = op.out("Bias@GRAD")](KernelContext& c) {
-    const DeviceContext& queued = DeviceContext::of(c);
+          dw = op.out("Weight@GRAD"), db = op.out("Bias@GRAD")](const DeviceContext& c) {
     const BilinearSizes s(c[x].shape(), c[w].shape());
     auto& [of_x, of_y, of_w] = *parts;
-    if (c.needs(dx)) of_x.side(queued, s, c[y], c[w], true, c[dout], c[dx]);
-    if (c.needs(dy)) of_y.side(queued, s, c[x], c[w], false, c[dout], c[dy]);
-    if (c.needs(dw)) of_w.weights(queued, s, c[x], c[y], c[dout], c[dw]);
-    if (c.needs(db)) of_w.sum_first(queued, c[dout], c[db]);
+    if (c.needs(dx)) of_x.side(c, s, c[y], c[w], true, c[dout], c[dx]);
+    if (c.needs(dy)) of_y.side(c, s, c[x], c[w], false, c[dout], c[dy]);
+    if (c.needs(dw)) of_w.weights(c, s, c[x], c[y], c[dout], c[dw]);
+    if (c.needs(db)) of_w.sum_first(c, c[dout], c[db]);
   };
-}
+};
 
 AB_OP(bilinear_tensor_product)
     .doc("Out[n, k] = X[n] Weight[k] Y[n] + Bias[k].")
@@ -89,13 +87,12 @@ AB_OP(bilinear_tensor_product)
     .out("Out", "[N, K]")
     .infer(infer_bilinear)
     .grad_reads({"X", "Y", "Weight", "Bias"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out"),
               gemm = std::make_shared<Gemm<T>>(), scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const BilinearSizes s(c[x].shape(), c[w].shape());
         scratch->resize(Shape{s.n, s.dy}, dtype_of<T>);
-        T *left = scratch->mutable_data<T>(), *to = c[out].template mutable_data<T>();
+        T *left = scratch->mutable_data<T>(), *to = c[out].mutable_data<T>();
         const T *ys = c[y].data<T>(), *b = bias ? c[bias].data<T>() : nullptr;
         for (int64_t k = 0; k < s.m; ++k) {
           gemm->run(c, {.m = s.n, .n = s.dy, .k = s.dx}, c[x].data<T>(), c[w].data<T>() + k * s.dx * s.dy, left);
@@ -110,9 +107,7 @@ AB_OP(bilinear_tensor_product)
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_there<typename decltype(tag)::type>(op);
-    });
+    .device<float, double, float16, bfloat16>(forward_there);
 
 // The parts of the gradient kernel and the state that they keep between steps.
 template <class T> struct BilinearGrad {
@@ -128,9 +123,9 @@ template <class T> struct BilinearGrad {
     product.resize(Shape{s.n, width}, dtype_of<T>);
     T *rows = scaled.mutable_data<T>(), *part = product.mutable_data<T>();
     for (int64_t k = 0; k < s.m; ++k) {
-      scale_rows(c, from.data<T>(), c[dout].template data<T>(), k, s.m, s.n, in, rows);
-      gemm->run(c, {.m = s.n, .n = width, .k = in, .trans_b = transposed}, rows,
-                c[w].template data<T>() + k * s.dx * s.dy, part);
+      scale_rows(c, from.data<T>(), c[dout].data<T>(), k, s.m, s.n, in, rows);
+      gemm->run(c, {.m = s.n, .n = width, .k = in, .trans_b = transposed}, rows, c[w].data<T>() + k * s.dx * s.dy,
+                part);
       add_to(c, part, to, s.n * width);
     }
   }
@@ -139,9 +134,8 @@ template <class T> struct BilinearGrad {
     scaled.resize(Shape{s.n, s.dx}, dtype_of<T>);
     T* rows = scaled.mutable_data<T>();
     for (int64_t k = 0; k < s.m; ++k) {
-      scale_rows(c, c[x].template data<T>(), c[dout].template data<T>(), k, s.m, s.n, s.dx, rows);
-      weight.run(c, {.m = s.dx, .n = s.dy, .k = s.n, .trans_a = true}, rows, c[y].template data<T>(),
-                 to + k * s.dx * s.dy);
+      scale_rows(c, c[x].data<T>(), c[dout].data<T>(), k, s.m, s.n, s.dx, rows);
+      weight.run(c, {.m = s.dx, .n = s.dy, .k = s.n, .trans_a = true}, rows, c[y].data<T>(), to + k * s.dx * s.dy);
     }
   }
 
@@ -151,7 +145,7 @@ template <class T> struct BilinearGrad {
     if (T* to = zeroed<T>(c, dy)) side(c, s, c[x], false, &forward, to);
     if (T* to = zeroed<T>(c, dw)) weights(c, s, to);
     if (T* to = zeroed<T>(c, db)) {
-      const T* d = c[dout].template data<T>();
+      const T* d = c[dout].data<T>();
       for (int64_t i = 0; i < s.n * s.m; ++i) to[i % s.m] += d[i];
     }
   }
@@ -161,17 +155,14 @@ AB_GRAD(bilinear_tensor_product)
     .doc(
         "The gradients of X[n] Weight[k] Y[n] + Bias[k] with respect to its factors and Bias, each times Out@GRAD[n, "
         "k] and summed.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       auto grad = std::make_shared<BilinearGrad<T>>();
       grad->x = op.in("X"), grad->y = op.in("Y"), grad->w = op.in("Weight"), grad->dout = op.in("Out@GRAD");
       grad->dx = op.out("X@GRAD"), grad->dy = op.out("Y@GRAD"), grad->dw = op.out("Weight@GRAD");
       grad->db = op.out("Bias@GRAD");
       return [grad](KernelContext& c) { grad->run(c); };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_there<typename decltype(tag)::type>(op);
-    });
+    .device<float, double, float16, bfloat16>(backward_there);
 
 }  // namespace
 }  // namespace anabranch::math::bilinear_tensor_product_op

@@ -52,22 +52,21 @@ AB_OP(cast)
           .attr("out_dtype", g.attr<int32_t>("in_dtype"));
     })
     .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16, bfloat16>(
-        [](auto tag, const KernelArgs& op) -> Kernel {
-          using From = typename decltype(tag)::type;
+        []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+          using From = T;
           const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
           if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
           if (to == DType::kBFloat16) return cast_kernel<bfloat16, From>(op);
           return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
         })
     .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16, bfloat16>(
-        [](auto tag, const KernelArgs& op) -> Kernel {
-          const DType from = dtype_of<typename decltype(tag)::type>;
+        []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+          const DType from = dtype_of<T>;
           const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
           const auto kernel =
               device_kernel(std::string("cast/") + device::type_name_of(from) + "/" + device::type_name_of(to));
-          return [kernel, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-            DeviceContext::of(c).launch(
-                kernel, device::MapArgs{device::operand(c[x]), device::operand(c[out]), c[x].numel(), {}});
+          return [kernel, x = op.in("X"), out = op.out("Out")](const DeviceContext& c) {
+            c.launch(kernel, device::MapArgs{device::operand(c[x]), device::operand(c[out]), c[x].numel(), {}});
           };
         });
 

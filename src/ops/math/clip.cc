@@ -56,11 +56,11 @@ template <class T> class ValuesThere {
  public:
   ValuesThere(In x, Out out) : x_(x), out_(out) {}
   // fn(x, &out)
-  template <class Fn> void of(KernelContext& c, Fn&& fn) {
+  template <class Fn> void of(const DeviceContext& c, Fn&& fn) {
     const auto* rows = c.value(x_).get<SelectedRows>();
     if (!rows) return fn(c[x_], c[out_]);
     auto& to = c.value(out_).as<SelectedRows>();
-    merge_(DeviceContext::of(c), *rows, &to);
+    merge_(c, *rows, &to);
     fn(std::as_const(to.value), to.value);
   }
 
@@ -143,22 +143,20 @@ AB_OP(clip)
     .grad_reads({"X", "Min", "Max"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), bounds = Bounds<T>(op)](KernelContext& c) {
         const auto [lo, hi] = bounds.get(c);
         const Values<T> v = values_of<T>(c, x, out);
         wide_map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return clipped(a, lo, hi); });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("scalar/clip"), bounds = bounds_of<T>(op),
-              values = ValuesThere<T>(op.in("X"), op.out("Out"))](KernelContext& c) mutable {
+              values = ValuesThere<T>(op.in("X"), op.out("Out"))](const DeviceContext& c) mutable {
         device::ScalarArgs a{};
         bounds(c, a);
-        values.of(
-            c, [&](const Tensor& x, Tensor& out) { device::launch_scalar(DeviceContext::of(c), kernel, a, x, out); });
+        values.of(c, [&](const Tensor& x, Tensor& out) { device::launch_scalar(c, kernel, a, x, out); });
       };
     })
     .with(rows_on_devices)
@@ -173,8 +171,7 @@ AB_GRAD(clip)
     .may_share("Out@GRAD", "X@GRAD")
     .tile({.make = clip_grad_tile, .grain = kCheapGrain})
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), bounds = Bounds<T>(op)](KernelContext& c) {
             const auto [lo, hi] = bounds.get(c);
@@ -182,8 +179,8 @@ AB_GRAD(clip)
                      [lo = lo, hi = hi](T a, T d) { return clipped_grad(a, d, lo, hi); });
           };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       const auto numbers = [bounds = bounds_of<T>(op), dout = op.in("Out@GRAD")](const KernelContext& c,
                                                                                  device::ScalarArgs& a) {
         bounds(c, a);
@@ -210,8 +207,7 @@ AB_OP(clip_by_norm)
       c.same_as("Out", "X");
     })
     .no_grad("applies to gradients")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), out = op.out("Out"), bound = static_cast<T>(op.attr<float>("max_norm"))](KernelContext& c) {
             const Values<T> v = values_of<T>(c, x, out);
@@ -220,20 +216,18 @@ AB_OP(clip_by_norm)
             map(c, kCheapGrain, v.n, v.in, v.out, [=](T a) { return a * factor; });
           };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [length = device::kernel_of<T>("fold_axes/length"), shorten = device::kernel_of<T>("scalar/shorten"),
               values = ValuesThere<T>(op.in("X"), op.out("Out")),
               bound = static_cast<device::Compute<T>>(op.attr<float>("max_norm")),
-              norm = device::Scratch()](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
-        Tensor& of_x = norm.of(queued, scalar_shape(), dtype_of<T>);
+              norm = device::Scratch()](const DeviceContext& c) mutable {
+        Tensor& of_x = norm.of(c, scalar_shape(), dtype_of<T>);
         device::ScalarArgs a{};
         a.number = device::operand(std::as_const(of_x));
         device::put(a, 1, bound);
         values.of(c, [&](const Tensor& x, Tensor& out) {
-          device::launch_fold(queued, length, x, of_x);
-          device::launch_scalar(queued, shorten, a, x, out);
+          device::launch_fold(c, length, x, of_x);
+          device::launch_scalar(c, shorten, a, x, out);
         });
       };
     })
@@ -245,8 +239,7 @@ AB_OP(squared_l2_norm)
     .out("Out", "[1] like X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .grad_reads({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         *c[out].mutable_data<T>() = static_cast<T>(sum_of_squares(c, c[x].data<T>(), c[x].numel()));
       };
@@ -261,19 +254,15 @@ AB_OP(squares_of_rows)
     .effects(kEngineOnly)
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .no_grad("inserted for devices after autodiff")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Tensor& values = c.value(x).rows().value;
         *c[out].mutable_data<T>() = static_cast<T>(sum_of_squares(c, values.data<T>(), values.numel()));
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return
-          [kernel = device::kernel_of<T>("fold_axes/squares"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-            device::launch_fold(DeviceContext::of(c), kernel, c.value(x).rows().value, c[out]);
-          };
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("fold_axes/squares"), x = op.in("X"), out = op.out("Out")](
+                 const DeviceContext& c) { device::launch_fold(c, kernel, c.value(x).rows().value, c[out]); };
     })
     .with(rows_on_devices);
 
@@ -283,8 +272,7 @@ AB_GRAD(squared_l2_norm)
       o.is("X@GRAD", o.scale(o.mul(o.in("X"), o.in("Out@GRAD")), 2));
     }))
     .may_share("X", "X@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const T factor = 2 * *c[dout].data<T>();
         map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dx].mutable_data<T>(), [=](T a) { return a * factor; });

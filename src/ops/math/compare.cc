@@ -52,8 +52,7 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn) {
       .out("Out", "shape of X and Y after broadcasting; bool");
   def.attr<int32_t>("axis", -1, "axis of X with which the first axis of Y is aligned; -1 aligns the last axes");
   def.ignores("force_cpu", false).infer(infer_pair).no_grad(kNotDifferentiable);
-  def.cpu<float, double, int32_t, int64_t, bool>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double, int32_t, int64_t, bool>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     return comparison_kernel(dtype_of<T>, &pair_run<T, bool, Fn>, op);
   });
   def.device<float, double, float16, bfloat16, int32_t, int64_t, bool>(
@@ -108,8 +107,7 @@ template <class Test> void declare_question(const char* type, const char* doc, b
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...] numbers").out("Out", "[1] bool").no_grad(kNotDifferentiable);
   def.infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kBool); });
-  def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double, int32_t, int64_t>([=]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
       bool found = false;
       if constexpr (std::is_floating_point_v<T>) found = any_of(c[x].data<T>(), c[x].numel(), test);
@@ -165,13 +163,14 @@ AB_OP(is_empty)
           [x = op.in("X"), out = op.out("Out")](KernelContext& c) { *c[out].mutable_data<bool>() = c[x].numel() == 0; };
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<uint8_t>("fill"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        device::FillArgs a{};
-        a.y = device::operand(c[out]);
-        a.n = 1;
-        a.bits = c[x].numel() == 0;
-        DeviceContext::of(c).launch(kernel, a);
-      };
+      return
+          [kernel = device::kernel_of<uint8_t>("fill"), x = op.in("X"), out = op.out("Out")](const DeviceContext& c) {
+            device::FillArgs a{};
+            a.y = device::operand(c[out]);
+            a.n = 1;
+            a.bits = c[x].numel() == 0;
+            c.launch(kernel, a);
+          };
     });
 
 }  // namespace

@@ -41,12 +41,11 @@ AB_OP(conv_shift)
     .out("Out", "[B, N]")
     .infer(infer)
     .grad_reads({"X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const int64_t width = c[y].shape()[1];
-        const T *a = c[x].template data<T>(), *b = c[y].template data<T>();
+        const T *a = c[x].data<T>(), *b = c[y].data<T>();
         T* to = zeroed<T>(c, out);
         c.parallel_for(s[0], row_grain(s[1] * width), [=](int64_t begin, int64_t end) {
           each_product(s, width, begin, end, [=](int64_t i, int64_t j, int64_t k) { to[k] += a[i] * b[j]; });
@@ -56,13 +55,12 @@ AB_OP(conv_shift)
 
 AB_GRAD(conv_shift)
     .doc("X@GRAD and Y@GRAD = the sums over products of Out@GRAD times the other factor.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const int64_t width = c[y].shape()[1];
-        const T *a = c[x].template data<T>(), *b = c[y].template data<T>(), *g = c[dout].template data<T>();
+        const T *a = c[x].data<T>(), *b = c[y].data<T>(), *g = c[dout].data<T>();
         T *to_x = zeroed<T>(c, dx), *to_y = zeroed<T>(c, dy);
         c.parallel_for(s[0], row_grain(s[1] * width), [=](int64_t begin, int64_t end) {
           each_product(s, width, begin, end, [=](int64_t i, int64_t j, int64_t k) {

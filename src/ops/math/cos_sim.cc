@@ -40,13 +40,12 @@ template <class T> void lengths(const KernelContext& c, const Tensor& x, T* to) 
   });
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), x_norm = op.out("XNorm"),
           y_norm = op.out("YNorm")](KernelContext& c) {
     const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == c[x].rows() ? 1 : 0;
     const T *a = c[x].data<T>(), *b = c[y].data<T>();
-    T *to = c[out].template mutable_data<T>(), *na = c[x_norm].template mutable_data<T>(),
-      *nb = c[y_norm].template mutable_data<T>();
+    T *to = c[out].mutable_data<T>(), *na = c[x_norm].mutable_data<T>(), *nb = c[y_norm].mutable_data<T>();
     lengths(c, c[x], na);
     if (step) {
       lengths(c, c[y], nb);
@@ -62,7 +61,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 // d cos / d x = y / (|x| |y|) - cos x / |x|^2, added to dx.
 template <class T> void add_slope(const T* x, const T* y, T cosine, T x_norm, T y_norm, T dout, int64_t width, T* dx) {
@@ -72,12 +71,12 @@ template <class T> void add_slope(const T* x, const T* y, T cosine, T x_norm, T 
 
 template <class T> T* zeroed(KernelContext& c, Out out) {
   if (!c.needs(out)) return nullptr;
-  T* to = c[out].template mutable_data<T>();
+  T* to = c[out].mutable_data<T>();
   std::fill(to, to + c[out].numel(), T{0});
   return to;
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [x = op.in("X"), y = op.in("Y"), out = op.in("Out"), x_norm = op.in("XNorm"), y_norm = op.in("YNorm"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
     const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == c[x].rows() ? 1 : 0;
@@ -91,33 +90,33 @@ template <class T> Kernel backward(const KernelArgs& op) {
       if (db) add_slope(bs, ar, cosine[r], nb[s], na[r], g[r], width, db + s * width);
     }
   };
-}
+};
 
 Kernel forward_there(ab_kernel kernel, const KernelArgs& op) {
   return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out"), x_norm = op.out("XNorm"),
-          y_norm = op.out("YNorm")](KernelContext& c) {
+          y_norm = op.out("YNorm")](const DeviceContext& c) {
     device::PairArgs a = device::pair_of_rows(c[x], c[y]);
     a.out = device::operand(c[out]);
     a.x_norm = device::operand(c[x_norm]);
     a.y_norm = device::operand(c[y_norm]);
-    if (c[y].rows() != c[x].rows()) device::fill_zero(DeviceContext::of(c), c[y_norm]);
-    DeviceContext::of(c).launch(kernel, a);
+    if (c[y].rows() != c[x].rows()) device::fill_zero(c, c[y_norm]);
+    c.launch(kernel, a);
   };
 }
 
 Kernel backward_there(ab_kernel kernel, const KernelArgs& op) {
   return [=, x = op.in("X"), y = op.in("Y"), out = op.in("Out"), x_norm = op.in("XNorm"), y_norm = op.in("YNorm"),
-          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) {
     device::PairArgs a = device::pair_of_rows(c[x], c[y]);
     a.dout = device::operand(c[dout]);
     a.out_in = device::operand(c[out]);
     a.x_norm_in = device::operand(c[x_norm]);
     a.y_norm_in = device::operand(c[y_norm]);
     const bool first_only = c[y].rows() > 1 && c[y].rows() != c[x].rows();
-    if (first_only && c.needs(dy)) device::fill_zero(DeviceContext::of(c), c[dy]);
+    if (first_only && c.needs(dy)) device::fill_zero(c, c[dy]);
     if (c.needs(dx)) a.out = device::operand(c[dx]);
     if (c.needs(dy)) a.x_norm = device::operand(c[dy]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
@@ -149,9 +148,9 @@ AB_OP(cos_sim)
           .out("X@GRAD", g.din("X"))
           .out("Y@GRAD", g.din("Y"));
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_there(device::kernel_of<typename decltype(tag)::type>("cos_sim"), op);
+    .cpu<float, double>(forward)
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return forward_there(device::kernel_of<T>("cos_sim"), op);
     });
 
 AB_OP(cos_sim_grad)
@@ -176,9 +175,9 @@ AB_OP(cos_sim_grad)
       grad_as(c, "Y@GRAD", "Y");
     })
     .no_grad(kNoSecondOrder)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_there(device::kernel_of<typename decltype(tag)::type>("cos_sim_grad"), op);
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return backward_there(device::kernel_of<T>("cos_sim_grad"), op);
     });
 
 }  // namespace

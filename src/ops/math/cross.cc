@@ -62,40 +62,35 @@ AB_OP(cross)
       c.same_as("Out", "X");
     })
     .grad_reads({"X", "Y"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [dim = op.attr<int32_t>("dim"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
-        cross(c, s, cross_axis(s, dim), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
+        cross(c, s, cross_axis(s, dim), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("cross"), dim = op.attr<int32_t>("dim"),
-              x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-        cross_there(DeviceContext::of(c), kernel, dim, c[x], c[y], c[out]);
-      };
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("cross"), dim = op.attr<int32_t>("dim"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](const DeviceContext& c) { cross_there(c, kernel, dim, c[x], c[y], c[out]); };
     });
 
 AB_GRAD(cross)
     .doc("X@GRAD = Y x Out@GRAD, Y@GRAD = Out@GRAD x X.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [dim = op.attr<int32_t>("dim"), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const int axis = cross_axis(s, dim);
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
-        if (c.needs(dx)) cross(c, s, axis, b, d, c[dx].template mutable_data<T>());
-        if (c.needs(dy)) cross(c, s, axis, d, a, c[dy].template mutable_data<T>());
+        if (c.needs(dx)) cross(c, s, axis, b, d, c[dx].mutable_data<T>());
+        if (c.needs(dy)) cross(c, s, axis, d, a, c[dy].mutable_data<T>());
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("cross"), dim = op.attr<int32_t>("dim"),
-              x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-              dy = op.out("Y@GRAD")](KernelContext& c) {
-        const DeviceContext& queued = DeviceContext::of(c);
-        if (c.needs(dx)) cross_there(queued, kernel, dim, c[y], c[dout], c[dx]);
-        if (c.needs(dy)) cross_there(queued, kernel, dim, c[dout], c[x], c[dy]);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("cross"), dim = op.attr<int32_t>("dim"), x = op.in("X"), y = op.in("Y"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) {
+        if (c.needs(dx)) cross_there(c, kernel, dim, c[y], c[dout], c[dx]);
+        if (c.needs(dy)) cross_there(c, kernel, dim, c[dout], c[x], c[dy]);
       };
     });
 

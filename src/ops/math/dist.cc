@@ -80,22 +80,19 @@ AB_OP(dist)
       c.set_out("Out", scalar_shape(), c.in("X").dtype);
     })
     .grad_reads({"X", "Y"}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
         const auto loop = differences(c[x].shape(), c[y].shape());
-        *c[out].template mutable_data<T>() = static_cast<T>(distance(c, loop, norm, c[x].data<T>(), c[y].data<T>()));
+        *c[out].mutable_data<T>() = static_cast<T>(distance(c, loop, norm, c[x].data<T>(), c[y].data<T>()));
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("dist"),
-              p = static_cast<double>(op.attr<float>("p")), x = op.in("X"), y = op.in("Y"),
-              out = op.out("Out")](KernelContext& c) {
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("dist"), p = static_cast<double>(op.attr<float>("p")), x = op.in("X"),
+              y = op.in("Y"), out = op.out("Out")](const DeviceContext& c) {
         const auto axes = device::axes_of(differences(c[x].shape(), c[y].shape()));
-        DeviceContext::of(c).launch(
-            kernel,
-            device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {p}});
+        c.launch(kernel,
+                 device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {p}});
       };
     });
 
@@ -103,8 +100,7 @@ AB_GRAD(dist)
     .doc(
         "X@GRAD = Out@GRAD sign(X - Y) (|X - Y| / Out)^(p - 1), summed over the axes on which X was broadcast; Y@GRAD "
         "= its negative.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
               out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
               scratch = std::make_unique<Tensor>()](KernelContext& c) {
@@ -112,19 +108,18 @@ AB_GRAD(dist)
         scratch->resize(both, dtype_of<T>);
         T* met = scratch->mutable_data<T>();
         slopes(c, broadcast_loop(both, a, b, -1), norm, c[x].data<T>(), c[y].data<T>(),
-               static_cast<double>(*c[out].template data<T>()), static_cast<double>(*c[dout].template data<T>()), met);
-        if (c.needs(dx))
-          sum_to(c, both, laid_at(a, both.rank(), both.rank() - a.rank()), met, c[dx].template mutable_data<T>());
+               static_cast<double>(*c[out].data<T>()), static_cast<double>(*c[dout].data<T>()), met);
+        if (c.needs(dx)) sum_to(c, both, laid_at(a, both.rank(), both.rank() - a.rank()), met, c[dx].mutable_data<T>());
         if (!c.needs(dy)) return;
-        T* to = c[dy].template mutable_data<T>();
+        T* to = c[dy].mutable_data<T>();
         sum_to(c, both, laid_at(b, both.rank(), both.rank() - b.rank()), met, to);
         map(c, kCheapGrain, c[dy].numel(), to, to, [](T v) { return -v; });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/dist"),
-              p = static_cast<double>(op.attr<float>("p")), x = op.in("X"), y = op.in("Y"), out = op.in("Out"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("binary_grad/dist"), p = static_cast<double>(op.attr<float>("p")),
+              x = op.in("X"), y = op.in("Y"), out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](const DeviceContext& c) {
         device::BinaryGradArgs a{};
         a.x = device::operand(c[x]);
         a.y = device::operand(c[y]);
@@ -135,7 +130,7 @@ AB_GRAD(dist)
         a.axes = device::axes_of(differences(c[x].shape(), c[y].shape()));
         std::fill_n(a.axes.stride[0], kMaxRank, 0);  // one number for all
         a.p[0] = p;
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

@@ -37,8 +37,7 @@ AB_OP(dot)
       c.set_out("Out", dot_shape(c.in("X").shape), c.in("X").dtype);
     })
     .grad_reads({"X", "Y"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const int64_t width = c[x].shape()[c[x].shape().rank() - 1], rows = c[out].numel();
         const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
@@ -49,13 +48,14 @@ AB_OP(dot)
                        });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("dot"), x = op.in("X"), y = op.in("Y"),
-              out = op.out("Out")](KernelContext& c) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("dot"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](const DeviceContext& c) {
         const Shape& s = c[x].shape();
         device::PairArgs a = device::pair_of(c[x], c[y], c[out].numel(), s[s.rank() - 1]);
         a.out = device::operand(c[out]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
@@ -64,8 +64,7 @@ AB_GRAD(dot)
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
     .grad(second_order::bilinear("X", "Y"))
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const int64_t rows = c[dout].numel(), width = rows ? c[x].numel() / rows : 0;
@@ -82,15 +81,15 @@ AB_GRAD(dot)
         if (c.needs(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("dot_grad"), x = op.in("X"), y = op.in("Y"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("dot_grad"), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) {
         const int64_t rows = c[dout].numel();
         device::PairArgs a = device::pair_of(c[x], c[y], rows, rows ? c[x].numel() / rows : 0);
         a.dout = device::operand(c[dout]);
         if (c.needs(dx)) a.out = device::operand(c[dx]);
         if (c.needs(dy)) a.x_norm = device::operand(c[dy]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

@@ -36,9 +36,9 @@ DTypeFactory rows_there(const char* function) {
             out = op.out("Out"), tensors = device::binary(function)(dtype, op)](KernelContext& c) {
       const auto* rows = c.value(x).get<SelectedRows>();
       if (!rows) return tensors(c);
+      const DeviceContext& queued = DeviceContext::of(c);
       AB_CHECK(c[y].numel() == 1, ShapeMismatch, "Y must have one element if X holds sparse rows, got {}",
                c[y].shape().str());
-      const DeviceContext& queued = DeviceContext::of(c);
       auto& to = c.value(out).as<SelectedRows>();
       device::same_rows(queued, *rows, &to);
       device::BinaryArgs a{device::operand(rows->value), device::operand(c[y]), device::operand(to.value), {}, {}};

@@ -49,18 +49,17 @@ AB_OP(equal_reduce)
       c.set_out("Out", scalar_shape(), DType::kBool);
     })
     .no_grad(kNotDifferentiable)
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const Shape whole = broadcast_shape(c[x].shape(), c[y].shape(), axis);
         const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
         const auto step = loop.inner_strides();
-        const T *xs = c[x].template data<T>(), *ys = c[y].template data<T>();
+        const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
         std::atomic<bool> differ{false};
         loop.run(c, kCheapGrain, [&](const auto& at, int64_t n) {
           if (!same_run(xs + at[1], step[1], ys + at[2], step[2], n)) differ.store(true, std::memory_order_relaxed);
         });
-        *c[out].template mutable_data<bool>() = !differ.load(std::memory_order_relaxed);
+        *c[out].mutable_data<bool>() = !differ.load(std::memory_order_relaxed);
       };
     });
 

@@ -74,14 +74,12 @@ AB_OP(fused_fc)
         if (one) add_to_all(c, *c[bias].data<float>(), act, d.m * d.n, to);
       };
     })
-    .device<float, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto& act = op.attr<std::string>("activation");
       AB_CHECK(act.empty() || act == "relu", Unsupported, "on devices activation must be relu or none, got {}", act);
       return [product = device::FcProduct<T>(!act.empty()), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
-              bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) mutable {
-        product.run(DeviceContext::of(c), flat.dims(c[x].shape(), c[y].shape()), c[x], c[y], bias ? &c[bias] : nullptr,
-                    c[out]);
+              bias = op.in("Bias"), out = op.out("Out")](const DeviceContext& c) mutable {
+        product.run(c, flat.dims(c[x].shape(), c[y].shape()), c[x], c[y], bias ? &c[bias] : nullptr, c[out]);
       };
     });
 

@@ -54,17 +54,15 @@ AB_OP(fc)
     .dtype_of_input("Input")
     .infer(infer_fc)
     .no_grad(kInference)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto product = std::make_shared<Gemm<T>>();
       return [=, axes = op.attr<int32_t>("in_num_col_dims"), relu = !op.attr<std::string>("activation_type").empty(),
               x = op.in("Input"), w = op.in("W"), bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const int64_t m = s.numel(0, axes), k = s.numel(axes, s.rank()), n = c[out].shape()[axes];
-        T* to = c[out].template mutable_data<T>();
-        product->run(c, {.m = m, .n = n, .k = k, .ld_b = c[w].shape()[1]}, c[x].template data<T>(),
-                     c[w].template data<T>(), to);
-        const T* add = bias ? c[bias].template data<T>() : nullptr;
+        T* to = c[out].mutable_data<T>();
+        product->run(c, {.m = m, .n = n, .k = k, .ld_b = c[w].shape()[1]}, c[x].data<T>(), c[w].data<T>(), to);
+        const T* add = bias ? c[bias].data<T>() : nullptr;
         if (!add && !relu) return;
         c.parallel_for(m, kCheapGrain / std::max<int64_t>(1, n) + 1, [=](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {
@@ -76,15 +74,14 @@ AB_OP(fc)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [product = device::FcProduct<T>(!op.attr<std::string>("activation_type").empty()),
               axes = op.attr<int32_t>("in_num_col_dims"), x = op.in("Input"), w = op.in("W"), bias = op.in("Bias"),
-              out = op.out("Out")](KernelContext& c) mutable {
+              out = op.out("Out")](const DeviceContext& c) mutable {
         const Shape& s = c[x].shape();
         const int64_t m = s.numel(0, axes), n = c[out].shape()[axes];
-        product.run(DeviceContext::of(c), {.m = m, .n = n, .k = s.numel(axes, s.rank()), .ld_b = c[w].shape()[1]}, c[x],
-                    c[w], bias ? &c[bias] : nullptr, c[out]);
+        product.run(c, {.m = m, .n = n, .k = s.numel(axes, s.rank()), .ld_b = c[w].shape()[1]}, c[x], c[w],
+                    bias ? &c[bias] : nullptr, c[out]);
       };
     });
 

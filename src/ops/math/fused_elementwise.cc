@@ -90,9 +90,8 @@ AB_OP(fused_elementwise)
     .device<float, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
       const DType dtype = op.dtype();
       const auto steps = std::make_shared<ElementSteps>(TileProgram(op.op(), count_inputs(op.op())), dtype);
-      return [steps, dtype, apart = StepsApart(op.op())](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
-        if (!steps->run(queued)) apart.run(c, dtype, Place::cuda(queued.device()));
+      return [steps, dtype, apart = StepsApart(op.op())](const DeviceContext& c) mutable {
+        if (!steps->run(c)) apart.run(c, dtype, Place::cuda(c.device()));
       };
     });
 

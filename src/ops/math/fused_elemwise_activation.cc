@@ -144,8 +144,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
     Tensor* inner = c.needs(between) ? &c[between] : scratch.get();
     inner->resize(form.inner_unary ? c[y].shape() : whole, dtype_of<T>);
-    const T *a = c[x].template data<T>(), *b = c[y].template data<T>();
-    T *u = inner->mutable_data<T>(), *to = c[out].template mutable_data<T>();
+    const T *a = c[x].data<T>(), *b = c[y].data<T>();
+    T *u = inner->mutable_data<T>(), *to = c[out].mutable_data<T>();
     if (form.inner_unary) {
       apply(c, f, c[y].numel(), b, u);
       meet(c, loop, form.product, a, static_cast<const T*>(u), to);
@@ -203,14 +203,14 @@ template <class T> struct Backward {
   void operator()(KernelContext& c) const {
     const Shape& whole = c[dout].shape();
     const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
-    const T *a = c[x].template data<T>(), *b = c[y].template data<T>(), *g = c[dout].template data<T>();
+    const T *a = c[x].data<T>(), *b = c[y].data<T>(), *g = c[dout].data<T>();
     const Function<T> fn = f;
     if (form.inner_unary) {
       T* u = memory(0, c[y].shape());
       map(c, kMathGrain, c[y].numel(), b, u, fn);
-      if (c.needs(dx)) operand(c, loop, c[x].shape(), u, 2, g, c[dx].template mutable_data<T>());
+      if (c.needs(dx)) operand(c, loop, c[x].shape(), u, 2, g, c[dx].mutable_data<T>());
       if (!c.needs(dy)) return;
-      T* to = c[dy].template mutable_data<T>();
+      T* to = c[dy].mutable_data<T>();
       operand(c, loop, c[y].shape(), a, 1, g, to);
       map(c, kCheapGrain, c[y].numel(), to, u, to, [=](T v, T out) { return v * fn.slope(out); });
       return;
@@ -218,8 +218,8 @@ template <class T> struct Backward {
     T *z = memory(0, whole), *dz = memory(1, whole);
     meet(c, loop, form.product, a, b, z);
     map(c, kMathGrain, whole.numel(), z, g, dz, [=](T v, T d) { return d * fn.slope(fn(v)); });
-    if (c.needs(dx)) operand(c, loop, c[x].shape(), b, 2, dz, c[dx].template mutable_data<T>());
-    if (c.needs(dy)) operand(c, loop, c[y].shape(), a, 1, dz, c[dy].template mutable_data<T>());
+    if (c.needs(dx)) operand(c, loop, c[x].shape(), b, 2, dz, c[dx].mutable_data<T>());
+    if (c.needs(dy)) operand(c, loop, c[y].shape(), a, 1, dz, c[dy].mutable_data<T>());
   }
 };
 
@@ -247,7 +247,7 @@ AB_OP(fused_elemwise_activation)
     .traits(kRowWise)
     .infer(infer)
     .grad(differentiate)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
 
 AB_GRAD(fused_elemwise_activation)
     .doc("Gradients with respect to X and Y, summed over the axes on which an operand was broadcast.")
@@ -268,9 +268,7 @@ AB_GRAD(fused_elemwise_activation)
       grad_as(c, "X@GRAD", "X", "Out@GRAD");
       grad_as(c, "Y@GRAD", "Y", "Y");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return Backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Backward<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::math::fused_elemwise_activation_op

@@ -53,7 +53,7 @@ template <class T> void add_and_cut(const KernelContext& c, const T* bias, int64
   });
 }
 
-template <class T> Kernel chain_kernel(const KernelArgs& op) {
+constexpr auto chain_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), w = op.in("W"), bias = op.in("Bias");
   const Out between = op.out("ReluOut"), out = op.out("Out");
   const auto products = std::make_shared<std::vector<Gemm<T>>>(static_cast<size_t>(w.count));
@@ -73,11 +73,11 @@ template <class T> Kernel chain_kernel(const KernelArgs& op) {
       const GemmDims d{.m = from->rows(), .n = weights.shape()[1], .k = weights.shape()[0]};
       T* made = to->mutable_data<T>();
       (*products)[static_cast<size_t>(i)].run(c, d, from->data<T>(), weights.data<T>(), made);
-      add_and_cut(c, c.at(bias, i).template data<T>(), d.n, d.m * d.n, made);
+      add_and_cut(c, c.at(bias, i).data<T>(), d.n, d.m * d.n, made);
       from = to;
     }
   };
-}
+};
 
 AB_OP(fusion_repeated_fc_relu)
     .doc("Out = max(... max(X W[0] + Bias[0], 0) ... W[n] + Bias[n], 0); ReluOut holds the intermediate results.")
@@ -88,9 +88,7 @@ AB_OP(fusion_repeated_fc_relu)
     .out("Out", "[rows, columns of the last W] like X")
     .infer(infer_chain)
     .no_grad(kInference)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return chain_kernel<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(chain_kernel);
 
 // ---- the sum over pairs of columns of a factorization machine
 
@@ -128,7 +126,7 @@ template <class T> struct Pairs {
 
   // An output, or scratch memory if it is not requested.
   T* memory(KernelContext& c, Out slot, int i, const Shape& shape) const {
-    if (c.needs(slot)) return c[slot].template mutable_data<T>();
+    if (c.needs(slot)) return c[slot].mutable_data<T>();
     scratch[i].resize(shape, dtype_of<T>);
     return scratch[i].mutable_data<T>();
   }
@@ -136,13 +134,13 @@ template <class T> struct Pairs {
   void operator()(KernelContext& c) const {
     const Shape &xs = c[x].shape(), &ys = c[y].shape();
     const GemmDims d{.m = xs[0], .n = ys[1], .k = xs[1]};
-    const T *a = c[x].template data<T>(), *b = c[y].template data<T>();
+    const T *a = c[x].data<T>(), *b = c[y].data<T>();
     T *aa = memory(c, x2, 0, xs), *bb = memory(c, y2, 1, ys), *whole = memory(c, xy2, 2, Shape{xs[0], ys[1]});
     const auto square = [](T v) { return v * v; };
     map(c, kCheapGrain, c[x].numel(), a, aa, square);
     map(c, kCheapGrain, c[y].numel(), b, bb, square);
     product->run(c, d, a, b, whole);
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     product_of_squares->run(c, d, aa, bb, to);
     map(c, kCheapGrain, d.m * d.n, whole, whole, square);
     map(c, kCheapGrain, d.m * d.n, whole, to, to, [s = scalar](T v, T w) { return (v - w) * s; });
@@ -161,9 +159,7 @@ AB_OP(fusion_squared_mat_sub)
     .attr<float>("scalar", 1.0f, "factor for the result")
     .infer(infer_pairs)
     .no_grad(kInference)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return Pairs<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Pairs<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::math::fusion_products_op

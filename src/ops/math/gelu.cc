@@ -49,8 +49,7 @@ AB_OP(gelu)
     .tile({.make = gelu_tile, .grain = kMathGrain})
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad_reads({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), approximate = op.attr<bool>("approximate")](KernelContext& c) {
         if constexpr (std::is_same_v<T, float>) {
           return run_loop(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
@@ -92,8 +91,7 @@ AB_GRAD(gelu)
     .grad_lod("X@GRAD", "X")
     .may_share("Out@GRAD", "X@GRAD")
     .tile({.make = gelu_grad_tile, .grain = kMathGrain})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               approximate = op.attr<bool>("approximate")](KernelContext& c) {
         if constexpr (std::is_same_v<T, float>) {

@@ -21,14 +21,13 @@ AB_OP(increment)
     .grad([](GradContext& g) {  // a counter of a loop, in reverse
       g.op("increment").in("X", g.out("Out")).out("Out", g.in("X")).attr("step", -g.attr<float>("step"));
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), step = static_cast<T>(op.attr<float>("step"))](KernelContext& c) {
         *c[out].mutable_data<T>() = *c[x].data<T>() + step;
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       const auto numbers = [step = static_cast<device::Compute<T>>(op.attr<float>("step"))](const KernelContext&,
                                                                                             device::ScalarArgs& a) {
         device::put(a, 0, device::Compute<T>{1});

@@ -61,11 +61,10 @@ AB_OP(kron)
     .out("Out", "each extent is the product of those of X and Y; dtype of X")
     .infer([](InferContext& c) { c.set_out("Out", kron_shape(c), c.in("X").dtype); })
     .grad_reads({"X", "Y"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         const NdLoop<3> loop = kron_loop(c[x].shape(), c[y].shape());
         loop.run(c, kCheapGrain, [=, step = loop.inner_strides()](const auto& at, int64_t n) {
           for (int64_t i = 0; i < n; ++i) {
@@ -74,49 +73,47 @@ AB_OP(kron)
         });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("binary/mul"), x = op.in("X"), y = op.in("Y"),
-              out = op.out("Out")](KernelContext& c) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("binary/mul"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](const DeviceContext& c) {
         const auto axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
-        DeviceContext::of(c).launch(
-            kernel,
-            device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {}});
+        c.launch(kernel,
+                 device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {}});
       };
     });
 
 AB_GRAD(kron)
     .doc("X@GRAD[i] = the sum of Out@GRAD Y over block i, Y@GRAD the sum of X[i] Out@GRAD over the blocks.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *g = c[dout].data<T>();
         const NdLoop<3> loop = kron_loop(c[x].shape(), c[y].shape());
         if (c.needs(dx)) {
-          T* to = c[dx].template mutable_data<T>();
+          T* to = c[dx].mutable_data<T>();
           std::fill(to, to + c[dx].numel(), T{0});
           each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[i] += g[o] * b[j]; });
         }
         if (c.needs(dy)) {
-          T* to = c[dy].template mutable_data<T>();
+          T* to = c[dy].mutable_data<T>();
           std::fill(to, to + c[dy].numel(), T{0});
           each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[j] += g[o] * a[i]; });
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return
-          [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/mul"), x = op.in("X"), y = op.in("Y"),
-           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
-            device::BinaryGradArgs a{};
-            a.x = device::operand(c[x]);
-            a.y = device::operand(c[y]);
-            a.dout = device::operand(c[dout]);
-            if (c.needs(dx)) a.dx = device::operand(c[dx]);
-            if (c.needs(dy)) a.dy = device::operand(c[dy]);
-            a.axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
-            DeviceContext::of(c).launch(kernel, a);
-          };
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("binary_grad/mul"), x = op.in("X"), y = op.in("Y"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) {
+        device::BinaryGradArgs a{};
+        a.x = device::operand(c[x]);
+        a.y = device::operand(c[y]);
+        a.dout = device::operand(c[dout]);
+        if (c.needs(dx)) a.dx = device::operand(c[dx]);
+        if (c.needs(dy)) a.dy = device::operand(c[dy]);
+        a.axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
+        c.launch(kernel, a);
+      };
     });
 
 }  // namespace

@@ -148,8 +148,7 @@ void product(OpDef& def) {
       .out("Out", "[..., m, n], dtype of X")
       .infer(infer_product);
   def.flops(product_flops).grad_reads({"X", "Y"});
-  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     const Options o(op.op());
     const auto gemm = std::make_shared<Gemm<T>>(o.alpha, o.operand);
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
@@ -157,21 +156,19 @@ void product(OpDef& def) {
       gemm->run(c, p.dims(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
     };
   });
-  def.device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     const Options o(op.op());
     return [gemm = device::Gemm<T>(o.alpha), o, x = op.in("X"), y = op.in("Y"),
-            out = op.out("Out")](KernelContext& c) mutable {
+            out = op.out("Out")](const DeviceContext& c) mutable {
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
-      gemm.run(DeviceContext::of(c), p.dims(), c[x], c[y], c[out]);
+      gemm.run(c, p.dims(), c[x], c[y], c[out]);
     };
   });
 }
 
 void product_gradient(OpDef& def) {
   def.grad(second_order::bilinear("X", "Y"));
-  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     const Options o(op.op());
     const auto of_x = std::make_shared<OperandGrad<T>>(o.alpha, o.operand);
     const auto of_y = std::make_shared<OperandGrad<T>>(o.alpha, o.operand);
@@ -183,15 +180,13 @@ void product_gradient(OpDef& def) {
       if (c.needs(dy)) y_gradient(c, p, of_y.get(), c[x].data<T>(), from, c[dy].mutable_data<T>());
     };
   });
-  def.device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     const Options o(op.op());
     return [o, of_x = OperandGradThere<T>(o.alpha), of_y = OperandGradThere<T>(o.alpha), x = op.in("X"), y = op.in("Y"),
-            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
-      const DeviceContext& queued = DeviceContext::of(c);
+            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) mutable {
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
-      if (c.needs(dx)) x_gradient(queued, p, &of_x, c[y], c[dout], c[dx]);
-      if (c.needs(dy)) y_gradient(queued, p, &of_y, c[x], c[dout], c[dy]);
+      if (c.needs(dx)) x_gradient(c, p, &of_x, c[y], c[dout], c[dx]);
+      if (c.needs(dy)) y_gradient(c, p, &of_y, c[x], c[dout], c[dy]);
     };
   });
 }

@@ -22,10 +22,9 @@ AB_OP(minus)
         g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din(slot)).attr("scale", factor);
       }
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>(),
+        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>(),
             [](T a, T b) { return a - b; });
       };
     })

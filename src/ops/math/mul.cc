@@ -26,19 +26,17 @@ AB_OP(mul)
       c.share_lod("Out", "X");
     })
     .grad_reads({"X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto product = std::make_shared<Gemm<T>>(1.0, operand_of(op.op()));
       return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<T>(), c[y].data<T>(),
                      c[out].mutable_data<T>());
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [product = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
-              out = op.out("Out")](KernelContext& c) mutable {
-        product.run(DeviceContext::of(c), flat.dims(c[x].shape(), c[y].shape()), c[x], c[y], c[out]);
+              out = op.out("Out")](const DeviceContext& c) mutable {
+        product.run(c, flat.dims(c[x].shape(), c[y].shape()), c[x], c[y], c[out]);
       };
     });
 
@@ -48,8 +46,7 @@ AB_GRAD(mul)
     .grad_lod("Y@GRAD", "Y")
     .grad(second_order::bilinear("X", "Y"))
     .traits(kBfloat16)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const Operand operand = operand_of(op.op());
       const auto of_x = std::make_shared<Gemm<T>>(1.0, operand), of_y = std::make_shared<Gemm<T>>(1.0, operand);
       return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
@@ -64,14 +61,12 @@ AB_GRAD(mul)
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [of_x = device::Gemm<T>(), of_y = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) mutable {
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
-        if (c.needs(dx)) of_x.run(queued, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, c[dout], c[y], c[dx]);
-        if (c.needs(dy)) of_y.run(queued, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x], c[dout], c[dy]);
+        if (c.needs(dx)) of_x.run(c, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, c[dout], c[y], c[dx]);
+        if (c.needs(dy)) of_y.run(c, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x], c[dout], c[dy]);
       };
     });
 

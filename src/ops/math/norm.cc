@@ -51,8 +51,7 @@ AB_OP(norm)
       c.set_out("Norm", norm_shape(c), c.in("X").dtype);
     })
     .grad_reads({"X"}, {"Norm"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), epsilon = static_cast<T>(op.attr<float>("epsilon")), x = op.in("X"),
               out = op.out("Out"), norm = op.out("Norm")](KernelContext& c) {
         const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
@@ -66,23 +65,21 @@ AB_OP(norm)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("norm"), axis = op.attr<int32_t>("axis"),
               epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), out = op.out("Out"),
-              norm = op.out("Norm")](KernelContext& c) {
+              norm = op.out("Norm")](const DeviceContext& c) {
         device::NormArgs a = device::norm_along(c[x], axis);
         a.y = device::operand(c[out]);
         if (c.needs(norm)) a.length = device::operand(c[norm]);
         a.p[0] = epsilon;
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
 AB_GRAD(norm)
     .doc("X@GRAD = (Out@GRAD - X (X . Out@GRAD) / Norm^2) / Norm along the axis.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), x = op.in("X"), norm = op.in("Norm"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
@@ -96,15 +93,14 @@ AB_GRAD(norm)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("norm_grad"), axis = op.attr<int32_t>("axis"), x = op.in("X"),
-              norm = op.in("Norm"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+              norm = op.in("Norm"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](const DeviceContext& c) {
         device::NormArgs a = device::norm_along(c[x], axis);
         a.dy = device::operand(c[dout]);
         a.length_in = device::operand(c[norm]);
         a.y = device::operand(c[dx]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

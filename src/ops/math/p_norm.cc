@@ -55,13 +55,12 @@ AB_OP(p_norm)
       c.set_out("Out", p_norm_shape(c), c.in("X").dtype);
     })
     .grad_reads({"X"}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"),
               out = op.out("Out")](KernelContext& c) {
         const AxisLines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         l.each(c, [=](int64_t line, int64_t at) {
           const auto size = [=](int64_t k) { return std::abs(static_cast<double>(from[at + k * l.inner])); };
           const double sum = p == 1   ? sum_of<double>(l.n, size)
@@ -71,27 +70,26 @@ AB_OP(p_norm)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return
-          [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm"), axis = op.attr<int32_t>("axis"),
-           p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-            device::NormArgs a = device::norm_along(c[x], axis);
-            a.y = device::operand(c[out]);
-            a.p[0] = p;
-            DeviceContext::of(c).launch(kernel, a);
-          };
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("p_norm"), axis = op.attr<int32_t>("axis"),
+              p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"),
+              out = op.out("Out")](const DeviceContext& c) {
+        device::NormArgs a = device::norm_along(c[x], axis);
+        a.y = device::operand(c[out]);
+        a.p[0] = p;
+        c.launch(kernel, a);
+      };
     });
 
 AB_GRAD(p_norm)
     .doc("X@GRAD = Out@GRAD sign(X) |X|^(porder - 1) / (Out^(porder - 1) + epsilon).")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), p = static_cast<double>(op.attr<float>("porder")) - 1,
               epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), out = op.in("Out"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const AxisLines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
         const T *from = c[x].data<T>(), *norms = c[out].data<T>(), *douts = c[dout].data<T>();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         l.each(c, [=](int64_t line, int64_t at) {
           const double below = std::pow(static_cast<double>(norms[line]), p) + epsilon;
           for (int64_t k = 0; k < l.n; ++k) {
@@ -102,18 +100,18 @@ AB_GRAD(p_norm)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return
-          [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm_grad"), axis = op.attr<int32_t>("axis"),
-           p = static_cast<double>(op.attr<float>("porder")), epsilon = static_cast<double>(op.attr<float>("epsilon")),
-           x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-            device::NormArgs a = device::norm_along(c[x], axis);
-            a.length_in = device::operand(c[out]);
-            a.dy = device::operand(c[dout]);
-            a.y = device::operand(c[dx]);
-            a.p[0] = p, a.p[1] = epsilon;
-            DeviceContext::of(c).launch(kernel, a);
-          };
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("p_norm_grad"), axis = op.attr<int32_t>("axis"),
+              p = static_cast<double>(op.attr<float>("porder")),
+              epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), out = op.in("Out"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](const DeviceContext& c) {
+        device::NormArgs a = device::norm_along(c[x], axis);
+        a.length_in = device::operand(c[out]);
+        a.dy = device::operand(c[dout]);
+        a.y = device::operand(c[dx]);
+        a.p[0] = p, a.p[1] = epsilon;
+        c.launch(kernel, a);
+      };
     });
 
 }  // namespace

@@ -70,8 +70,7 @@ AB_OP(pow)
     .grad_reads({"X", "FactorTensor"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), factor = Factor<T>(op)](KernelContext& c) {
         const T p = factor.get(c);
         const auto raised = [&](auto fn) {
@@ -87,8 +86,8 @@ AB_OP(pow)
         }
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       return device::scalar<T>("pow", op.in("X"), op.out("Out"), exponent_of<T>(op));
     });
 
@@ -104,8 +103,7 @@ AB_GRAD(pow)
     .may_share("Out@GRAD", "X@GRAD")
     .grad_lod("X@GRAD", "Out@GRAD")
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), factor = Factor<T>(op)](KernelContext& c) {
             const T p = factor.get(c);
@@ -113,8 +111,7 @@ AB_GRAD(pow)
                 [p](T v, T d) { return power_grad(v, d, p); });
           };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto numbers = [exponent = exponent_of<T>(op), dout = op.in("Out@GRAD")](const KernelContext& c,
                                                                                      device::ScalarArgs& a) {
         exponent(c, a);

@@ -62,8 +62,8 @@ AB_OP(scale)
       op.attr("bias", 0.0f).attr("bias_after_scale", true);
     })
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([]<class T>(TypeTag<T>,
+                                                                                const KernelArgs& op) -> Kernel {
       return [fixed = fixed_affine<T>(op), x = op.in("X"), factor = op.in("ScaleTensor"),
               out = op.out("Out")](KernelContext& c) {
         Affine<T> f = fixed;
@@ -81,8 +81,7 @@ AB_OP(scale)
       };
     })
     .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, float16, bfloat16>(
-        [](auto tag, const KernelArgs& op) -> Kernel {
-          using T = typename decltype(tag)::type;
+        []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
           const auto numbers = [fixed = fixed_affine<device::Compute<T>>(op), factor = op.in("ScaleTensor")](
                                    const KernelContext& c, device::ScalarArgs& a) {
             device::put(a, 0, fixed.scale);
@@ -91,15 +90,14 @@ AB_OP(scale)
             a.flags = fixed.bias_last ? 1 : 0;
           };
           return [kernel = device::kernel_of<T>("scalar/scale"), x = op.in("X"), out = op.out("Out"),
-                  numbers](KernelContext& c) {
-            const DeviceContext& queued = DeviceContext::of(c);
+                  numbers](const DeviceContext& c) {
             device::ScalarArgs a{};
             numbers(c, a);
             const auto* rows = c.value(x).get<SelectedRows>();
-            if (!rows) return device::launch_scalar(queued, kernel, a, c[x], c[out]);
+            if (!rows) return device::launch_scalar(c, kernel, a, c[x], c[out]);
             auto& to = c.value(out).as<SelectedRows>();
-            device::same_rows(queued, *rows, &to);
-            device::launch_scalar(queued, kernel, a, rows->value, to.value);
+            device::same_rows(c, *rows, &to);
+            device::launch_scalar(c, kernel, a, rows->value, to.value);
           };
         })
     .with(rows_on_devices)

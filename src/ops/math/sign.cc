@@ -15,16 +15,14 @@ AB_OP(sign)
     .grad([](GradContext& g) {
       g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din("X")).attr("scale", 0.0f);
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
                  [](T v) { return sign_of(v); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return device::scalar<typename decltype(tag)::type>("sign", op.in("X"), op.out("Out"),
-                                                          [](const KernelContext&, device::ScalarArgs&) {});
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return device::scalar<T>("sign", op.in("X"), op.out("Out"), [](const KernelContext&, device::ScalarArgs&) {});
     });
 
 }  // namespace

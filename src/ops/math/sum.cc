@@ -196,8 +196,7 @@ void sum_there(const DeviceContext& c, ab_kernel kernel, const std::vector<const
 template <class T> class SumThere {
  public:
   explicit SumThere(const KernelArgs& op) : x_(op.in("X")), out_(op.out("Out")) {}
-  void operator()(KernelContext& c) {
-    const DeviceContext& queued = DeviceContext::of(c);
+  void operator()(const DeviceContext& c) {
     tensors_.clear();
     rows_.clear();
     for (int i = 0; i < x_.count; ++i) {
@@ -207,10 +206,10 @@ template <class T> class SumThere {
     }
     if (tensors_.empty()) {
       const auto part = [this](int i) -> const SelectedRows& { return *rows_[i]; };
-      return device::join_rows(queued, static_cast<int>(rows_.size()), part, &c.value(out_).as<SelectedRows>());
+      return device::join_rows(c, static_cast<int>(rows_.size()), part, &c.value(out_).as<SelectedRows>());
     }
-    sum_there(queued, kernel_, tensors_, c[out_]);
-    for (const SelectedRows* rows : rows_) add_rows_(queued, *rows, c[out_]);
+    sum_there(c, kernel_, tensors_, c[out_]);
+    for (const SelectedRows* rows : rows_) add_rows_(c, *rows, c[out_]);
   }
 
  private:
@@ -240,16 +239,16 @@ AB_OP(sum)
         g.op("scale").bare().in("X", g.dout("Out")).out("Out", {dxs[i]}).attr("scale", 1.0f);
       }
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
         if (c.value(x).is<TensorArray>()) return sum_arrays(c, x, c.value(out));
         sum_values<T>(c, x, out, merged.get());
       };
     })
     .with(rows_on_devices)
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return SumThere<typename decltype(tag)::type>(op);
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return SumThere<T>(op);
     })
     .with(device_step([](const KernelArgs& op, const std::string&) {
       DeviceStep step{"sum", {}};

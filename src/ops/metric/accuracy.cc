@@ -67,7 +67,7 @@ AB_OP(accuracy)
     .device_any([](const KernelArgs& op) -> Kernel {
       return [of32 = device::KernelOfIds("accuracy/i32"), of64 = device::KernelOfIds("accuracy/i64"),
               indices = op.in("Indices"), label = op.in("Label"), accuracy = op.out("Accuracy"),
-              correct = op.out("Correct"), total = op.out("Total")](KernelContext& c) {
+              correct = op.out("Correct"), total = op.out("Total")](const DeviceContext& c) {
         for (const Tensor* t : {&c[indices], &c[label]}) {
           AB_CHECK(t->dtype() == DType::kInt32 || t->dtype() == DType::kInt64, InvalidArgument,
                    "Indices and Label must hold int32 or int64, got {}", dtype_name(t->dtype()));
@@ -79,7 +79,7 @@ AB_OP(accuracy)
         if (c.needs(correct)) a.correct = device::operand(c[correct]);
         if (c.needs(total)) a.total = device::operand(c[total]);
         a.samples = c[indices].shape()[0], a.k = c[indices].shape()[1];
-        DeviceContext::of(c).launch((c[indices].dtype() == DType::kInt32 ? of32 : of64).of(c[label]), a);
+        c.launch((c[indices].dtype() == DType::kInt32 ? of32 : of64).of(c[label]), a);
       };
     });
 

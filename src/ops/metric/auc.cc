@@ -131,8 +131,7 @@ AB_OP(auc)
     })
     .infer(infer_auc)
     .no_grad("counts do not change with small changes of the values")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In predict = op.in("Predict"), label = op.in("Label"), pos = op.in("StatPos"), neg = op.in("StatNeg");
       const Out auc = op.out("AUC"), pos_out = op.out("StatPosOut"), neg_out = op.out("StatNegOut");
       const Layout l = layout_of(op.op());
@@ -153,7 +152,7 @@ AB_OP(auc)
             n[i] += n_now[i];
           }
         }
-        if (c.needs(auc)) *c[auc].template mutable_data<double>() = area(p, n, l.buckets);
+        if (c.needs(auc)) *c[auc].mutable_data<double>() = area(p, n, l.buckets);
       };
     });
 

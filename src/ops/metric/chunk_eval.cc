@@ -138,7 +138,7 @@ struct Results {
 
  private:
   template <class T> static void set(const KernelContext& c, Out out, T value) {
-    if (c.needs(out)) c[out].template mutable_data<T>()[0] = value;
+    if (c.needs(out)) c[out].mutable_data<T>()[0] = value;
   }
 };
 

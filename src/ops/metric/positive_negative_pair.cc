@@ -18,7 +18,7 @@ void infer(InferContext& c) {
   for (const char* slot : {"Label", "QueryID", "Weight"}) {
     if (c.has_in(slot)) check_shape(c, slot, Shape{score[0], 1});
   }
-  for (const char* slot : {"Label", "Weight"}) {
+  for (const char* slot : {"Label", "Weight"})
     if (c.has_in(slot)) check_same_dtype(c, slot, "Score");
   }
   AB_CHECK(c.in("QueryID").dtype == DType::kInt64, InvalidArgument, "QueryID must hold int64, got {}",
@@ -54,20 +54,20 @@ template <class T> struct Answers {
   }
 };
 
-template <class T> Kernel kernel(const KernelArgs& op) {
+constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [column = int64_t{op.attr<int32_t>("column")}, score = op.in("Score"), label = op.in("Label"),
           query = op.in("QueryID"), weight = op.in("Weight"),
           before = std::array{op.in(kBefore[0]), op.in(kBefore[1]), op.in(kBefore[2])},
           outs = std::array{op.out(kCounts[0]), op.out(kCounts[1]), op.out(kCounts[2])},
           order = std::vector<int64_t>()](KernelContext& c) mutable {
     const int64_t n = c[score].rows(), width = c[score].row_elems();
-    const int64_t* of = c[query].template data<int64_t>();
+    const int64_t* of = c[query].data<int64_t>();
     order.resize(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), int64_t{0});
     std::sort(order.begin(), order.end(),
               [=](int64_t a, int64_t b) { return of[a] < of[b] || (of[a] == of[b] && a < b); });
-    const Answers<T> answers{c[score].template data<T>() + (column < 0 ? column + width : column),
-                             c[label].template data<T>(), weight ? c[weight].template data<T>() : nullptr, width};
+    const Answers<T> answers{c[score].data<T>() + (column < 0 ? column + width : column), c[label].data<T>(),
+                             weight ? c[weight].data<T>() : nullptr, width};
     Pairs<T> pairs;
     for (auto a = order.begin(); a != order.end(); ++a) {
       for (auto b = a + 1; b != order.end() && of[*b] == of[*a]; ++b) answers.compare(*a, *b, &pairs);
@@ -75,10 +75,10 @@ template <class T> Kernel kernel(const KernelArgs& op) {
     const T made[] = {pairs.positive, pairs.negative, pairs.neutral};
     for (size_t i = 0; i < 3; ++i) {
       if (!c.needs(outs[i])) continue;
-      *c[outs[i]].template mutable_data<T>() = made[i] + (before[i] ? *c[before[i]].template data<T>() : T{0});
+      *c[outs[i]].mutable_data<T>() = made[i] + (before[i] ? *c[before[i]].data<T>() : T{0});
     }
   };
-}
+};
 
 AB_OP(positive_negative_pair)
     .doc(
@@ -98,7 +98,7 @@ AB_OP(positive_negative_pair)
     .dtype_of_input("Score")
     .infer(infer)
     .no_grad("counts do not change with small changes of the values")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(kernel);
 
 }  // namespace
 }  // namespace anabranch::metric::positive_negative_pair_op

@@ -83,21 +83,21 @@ void count(const int32_t* given, const int32_t* labels, const T* weights, int64_
   for (int64_t k = 0; k < classes; ++k) states[k * kCounts + kTrueNegative] += not_given;
 }
 
-template <class T> Kernel kernel(const KernelArgs& op) {
+constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [given = op.in("Indices"), labels = op.in("Labels"), weights = op.in("Weights"), before = op.in("StatesInfo"),
           batch = op.out("BatchMetrics"), all = op.out("AccumMetrics"), states = op.out("AccumStatesInfo"),
           own = std::vector<T>()](KernelContext& c) mutable {
     const int64_t classes = c[states].rows(), n = c[states].numel();
     own.assign(static_cast<size_t>(n), T{0});
-    count(c[given].data<int32_t>(), c[labels].data<int32_t>(), weights ? c[weights].template data<T>() : nullptr,
+    count(c[given].data<int32_t>(), c[labels].data<int32_t>(), weights ? c[weights].data<T>() : nullptr,
           c[given].numel(), classes, own.data());
     if (c.needs(batch)) measure(own.data(), classes, c[batch].mutable_data<double>());
-    T* to = c[states].template mutable_data<T>();
-    const T* from = before ? c[before].template data<T>() : nullptr;
+    T* to = c[states].mutable_data<T>();
+    const T* from = before ? c[before].data<T>() : nullptr;
     for (int64_t i = 0; i < n; ++i) to[i] = own[static_cast<size_t>(i)] + (from ? from[i] : T{0});
     if (c.needs(all)) measure(to, classes, c[all].mutable_data<double>());
   };
-}
+};
 
 AB_OP(precision_recall)
     .doc(
@@ -115,7 +115,7 @@ AB_OP(precision_recall)
     .dtype_of_input("MaxProbs")
     .infer(infer)
     .no_grad("counts do not change with small changes of the values")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(kernel);
 
 }  // namespace
 }  // namespace anabranch::metric::precision_recall_op

@@ -108,6 +108,8 @@ struct Forward {
         simd::add(a + at, side, row, rows.width);
         normalize_row(row, s, shift, rows.width, epsilon, to + at, m ? m + r : &unused, v ? v + r : &unused);
       }
+      simd::add(a + at, side, row, rows.width);
+      normalize_row(row, s, shift, rows.width, epsilon, to + at, m ? m + r : &unused, v ? v + r : &unused);
     });
   }
 };

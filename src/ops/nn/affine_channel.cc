@@ -23,11 +23,11 @@ void check_channels(const InferContext& c, std::initializer_list<const char*> sl
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), out = op.out("Out"),
           last = channels_last(op.op())](KernelContext& c) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *b = c[bias].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     const Channels d(c[x].shape(), last);
     c.parallel_for(d.outer * d.channels, kGrain / std::max<int64_t>(1, d.inner) + 1, [=](int64_t begin, int64_t end) {
       in_wide_vectors([=] {
@@ -38,9 +38,9 @@ template <class T> Kernel forward(const KernelArgs& op) {
       });
     });
   };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [x = op.in("X"), scale = op.in("Scale"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
           dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"), last = channels_last(op.op())](KernelContext& c) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *g = c[dout].data<T>();
@@ -64,7 +64,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 device::ChannelArgs channel_args(const Tensor& x, const Tensor& scale, bool last) {
   const Channels d(x.shape(), last);
@@ -75,28 +75,28 @@ device::ChannelArgs channel_args(const Tensor& x, const Tensor& scale, bool last
   return a;
 }
 
-template <class T> Kernel forward_on_device(const KernelArgs& op) {
+constexpr auto forward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("affine_channel"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
-          out = op.out("Out"), last = channels_last(op.op())](KernelContext& c) {
+          out = op.out("Out"), last = channels_last(op.op())](const DeviceContext& c) {
     device::ChannelArgs a = channel_args(c[x], c[scale], last);
     a.bias = device::operand(c[bias]);
     a.y = device::operand(c[out]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
-template <class T> Kernel backward_on_device(const KernelArgs& op) {
+constexpr auto backward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("affine_channel_grad"), x = op.in("X"), scale = op.in("Scale"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
-          last = channels_last(op.op())](KernelContext& c) {
+          last = channels_last(op.op())](const DeviceContext& c) {
     device::ChannelArgs a = channel_args(c[x], c[scale], last);
     a.dy = device::operand(c[dout]);
     if (c.needs(dx)) a.y = device::operand(c[dx]);
     if (c.needs(dscale)) a.dscale = device::operand(c[dscale]);
     if (c.needs(dbias)) a.dbias = device::operand(c[dbias]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 AB_OP(affine_channel)
     .doc("Out = Scale[c] X + Bias[c] for the elements of each channel c.")
@@ -110,10 +110,8 @@ AB_OP(affine_channel)
       c.same_as("Out", "X");
     })
     .grad_reads({"X", "Scale"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(forward)
+    .device<float, double, float16, bfloat16>(forward_on_device);
 
 AB_GRAD(affine_channel)
     .infer([](InferContext& c) {
@@ -123,10 +121,8 @@ AB_GRAD(affine_channel)
       grad_as(c, "Scale@GRAD", "Scale");
       grad_as(c, "Bias@GRAD", "Scale");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>(backward_on_device);
 
 }  // namespace
 }  // namespace anabranch::nn::affine_channel_op

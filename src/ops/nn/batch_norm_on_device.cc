@@ -88,11 +88,10 @@ template <class T> class QueuedForward : ForwardSlots, QueuedNorm<T, device::Bat
              "MomentumTensor is not supported on devices, whose library calls take momentum as an attribute");
   }
 
-  void operator()(KernelContext& c) {
-    const DeviceContext& there = DeviceContext::of(c);
+  void operator()(const DeviceContext& c) {
     const Shape& shape = c[x].shape();
     this->call(
-        there, shape,
+        c, shape,
         {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]), written_by(c[y]),
          needed_by(c, mean_out), needed_by(c, variance_out), written_by(c[saved_mean]), written_by(c[saved_variance])},
         [&](device::BatchNormArgs& a) {
@@ -101,8 +100,8 @@ template <class T> class QueuedForward : ForwardSlots, QueuedNorm<T, device::Bat
     if (!this->relu_ || this->by_kernel(shape)) return;
     // With one element per channel, the remaining steps are applied to the Y that the library's call computed.
     const Tensor& made = c[y];
-    if (z_) this->add_up(there, made, c[z_], c[y]);
-    there.launch(cut_off_, device::MapArgs{operand(made), operand(c[y]), made.numel(), {}});
+    if (z_) this->add_up(c, made, c[z_], c[y]);
+    c.launch(cut_off_, device::MapArgs{operand(made), operand(c[y]), made.numel(), {}});
   }
 
  private:
@@ -124,17 +123,16 @@ template <class T> class QueuedBackward : BackwardSlots, QueuedNorm<T, device::B
         dz_(relu ? op.out("Z@GRAD") : Out{}),
         let_through_(device::kernel_of<T>("map_grad/relu")) {}
 
-  void operator()(KernelContext& c) {
-    const DeviceContext& there = DeviceContext::of(c);
+  void operator()(const DeviceContext& c) {
     const Shape& shape = c[x].shape();
-    this->call(there, shape,
-               {read_by(c[x]), read_by(c[scale]),
-                !this->relu_ || this->by_kernel(shape) ? read_by(c[dy]) : let_through(c, there), read_by(c[saved_mean]),
-                read_by(c[saved_variance]), given_to(c, mean), given_to(c, variance), needed_by(c, dx),
-                needed_by(c, dscale), needed_by(c, dbias)},
-               [&](device::BatchNormGradArgs& a) {
-                 if (this->relu_) add_operands(c, a);
-               });
+    this->call(
+        c, shape,
+        {read_by(c[x]), read_by(c[scale]), !this->relu_ || this->by_kernel(shape) ? read_by(c[dy]) : let_through(c),
+         read_by(c[saved_mean]), read_by(c[saved_variance]), given_to(c, mean), given_to(c, variance), needed_by(c, dx),
+         needed_by(c, dscale), needed_by(c, dbias)},
+        [&](device::BatchNormGradArgs& a) {
+          if (this->relu_) add_operands(c, a);
+        });
   }
 
  private:
@@ -144,7 +142,7 @@ template <class T> class QueuedBackward : BackwardSlots, QueuedNorm<T, device::B
                               : "batch_norm_last_relu_grad";
   }
 
-  void add_operands(KernelContext& c, device::BatchNormGradArgs& a) const {
+  void add_operands(const KernelContext& c, device::BatchNormGradArgs& a) const {
     if (bias_ && !dz_) {
       a.bias = operand(c[bias_]);
     } else {
@@ -156,12 +154,12 @@ template <class T> class QueuedBackward : BackwardSlots, QueuedNorm<T, device::B
 
   // With one element per channel: copies the gradient that the library's call would pass on, after relu, in Z@GRAD or
   // X@GRAD.
-  ab_operand let_through(KernelContext& c, const DeviceContext& there) const {
+  ab_operand let_through(const DeviceContext& c) const {
     if (!dz_ && !c.needs(dx)) return read_by(c[dy]);
     Tensor& to = c[dz_ ? dz_ : dx];
-    if (more_) this->add_up(there, c[dy], c[more_], to);
+    if (more_) this->add_up(c, c[dy], c[more_], to);
     const Tensor& whole = more_ ? std::as_const(to) : c[dy];
-    there.launch(let_through_, device::MapGradArgs{{}, operand(c[y]), operand(whole), operand(to), whole.numel(), {}});
+    c.launch(let_through_, device::MapGradArgs{{}, operand(c[y]), operand(whole), operand(to), whole.numel(), {}});
     return read_by(to);
   }
 

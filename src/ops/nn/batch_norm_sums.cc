@@ -73,8 +73,8 @@ template <template <class T> class Body> struct OnHost {
 struct Queued {
   const char* kernel;
   template <class T> Kernel operator()(TypeTag<T>, const KernelArgs& op) const {
-    return [operands = Operands(op), kernel = device::kernel_of<T>(kernel)](KernelContext& c) {
-      DeviceContext::of(c).launch(kernel, operands.of(c));
+    return [operands = Operands(op), kernel = device::kernel_of<T>(kernel)](const DeviceContext& c) {
+      c.launch(kernel, operands.of(c));
     };
   }
 };

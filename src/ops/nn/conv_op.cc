@@ -40,7 +40,7 @@ template <class T> Kernel forward(const KernelArgs& op, const ConvForm& form) {
       zeroed<T>(c, output);
       return;
     }
-    conv->run(c, d, c[input].data<T>(), c[filter].data<T>(), c[output].template mutable_data<T>());
+    conv->run(c, d, c[input].data<T>(), c[filter].data<T>(), c[output].mutable_data<T>());
   };
 }
 
@@ -68,11 +68,10 @@ template <class T> Kernel backward(const KernelArgs& op, const ConvForm& form) {
 template <class T> Kernel queued_forward(const KernelArgs& op, const ConvForm& form) {
   const ConvPass pass = form.transposed ? ConvPass::kBackwardData : ConvPass::kForward;
   return [conv = device::Conv<T>(pass, operand_of(op.op())), dims = Dims(op.op(), form.dims), input = op.in("Input"),
-          filter = op.in("Filter"), output = op.out("Output")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          filter = op.in("Filter"), output = op.out("Output")](const DeviceContext& c) mutable {
     const ConvDims& d = dims(c[input].shape(), c[filter].shape());
-    if (d.empty()) return device::fill_zero(queued, c[output]);
-    conv.run(queued, d, c[input], c[filter], c[output]);
+    if (d.empty()) return device::fill_zero(c, c[output]);
+    conv.run(c, d, c[input], c[filter], c[output]);
   };
 }
 
@@ -82,17 +81,16 @@ template <class T> Kernel queued_backward(const KernelArgs& op, const ConvForm& 
   return [data = device::Conv<T>(pass, operand), weights = device::Conv<T>(ConvPass::kBackwardFilter, operand),
           transposed = form.transposed, dims = Dims(op.op(), form.dims), input = op.in("Input"),
           filter = op.in("Filter"), dout = op.in("Output@GRAD"), dinput = op.out("Input@GRAD"),
-          dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          dfilter = op.out("Filter@GRAD")](const DeviceContext& c) mutable {
     const ConvDims& d = dims(c[input].shape(), c[filter].shape());
     if (d.empty()) {
-      device::fill_zero_if_needed(queued, dinput);
-      device::fill_zero_if_needed(queued, dfilter);
+      device::fill_zero_if_needed(c, dinput);
+      device::fill_zero_if_needed(c, dfilter);
       return;
     }
     const Tensor &x = c[input], &g = c[dout];
-    if (c.needs(dinput)) data.run(queued, d, g, c[filter], c[dinput]);
-    if (c.needs(dfilter)) weights.run(queued, d, transposed ? g : x, transposed ? x : g, c[dfilter]);
+    if (c.needs(dinput)) data.run(c, d, g, c[filter], c[dinput]);
+    if (c.needs(dfilter)) weights.run(c, d, transposed ? g : x, transposed ? x : g, c[dfilter]);
   };
 }
 
@@ -130,10 +128,9 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
     std::vector<std::string> read{"Input", "Filter"};
     if (def.find_input("Bias")) read.emplace_back("Bias");
     def.grad_reads(read).grad_to(read);
-    def.cpu<float, double>(
-        [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+    def.cpu<float, double>([form]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op, form); });
     def.device<float, double, float16, bfloat16>(
-        [form](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op, form); });
+        [form]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_forward<T>(op, form); });
   };
 }
 
@@ -141,10 +138,9 @@ std::function<void(OpDef&)> convolution_gradient(const ConvForm& form) {
   return [form](OpDef& def) {
     def.infer([form](InferContext& c) { infer_gradients(c, form); });
     def.grad(second_order::bilinear("Input", "Filter"));
-    def.cpu<float, double>(
-        [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+    def.cpu<float, double>([form]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T>(op, form); });
     def.device<float, double, float16, bfloat16>(
-        [form](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op, form); });
+        [form]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_backward<T>(op, form); });
   };
 }
 

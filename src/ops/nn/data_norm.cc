@@ -37,7 +37,7 @@ void infer(InferContext& c) {
   c.set_out("Scales", Shape{x.shape[1]}, x.dtype);
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const bool shift = op.attr<bool>("enable_scale_and_shift");
   return [=, slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"), size = op.in("BatchSize"),
           sum = op.in("BatchSum"), square = op.in("BatchSquareSum"), scale_w = op.in("scale_w"), bias = op.in("bias"),
@@ -46,8 +46,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const ColumnSlots slots(columns, slot_dim);
     const T *from = c[x].data<T>(), *n = c[size].data<T>(), *s = c[sum].data<T>(), *q = c[square].data<T>();
     const T *w = shift ? c[scale_w].data<T>() : nullptr, *b = shift ? c[bias].data<T>() : nullptr;
-    T *to = c[y].template mutable_data<T>(), *mean = c[means].template mutable_data<T>(),
-      *scale = c[scales].template mutable_data<T>();
+    T *to = c[y].mutable_data<T>(), *mean = c[means].mutable_data<T>(), *scale = c[scales].mutable_data<T>();
     for (int64_t k = 0; k < columns; ++k) {
       mean[k] = s[k] / n[k];
       scale[k] = std::sqrt(n[k] / q[k]);
@@ -62,7 +61,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       });
     });
   };
-}
+};
 
 // Fluid 1.8.5 passes the gradient where the slot is not shown.
 template <class T> void pass_gradient(KernelContext& c, const Given<T>& a, int64_t columns, T* to) {
@@ -78,7 +77,7 @@ template <class T> void pass_gradient(KernelContext& c, const Given<T>& a, int64
   });
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
   const bool shift = op.attr<bool>("enable_scale_and_shift");
   return [=, slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"), means = op.in("Means"), scales = op.in("Scales"),
@@ -104,9 +103,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
         strip.leave(strip.slope_b, to_b);
       }
     });
-    if (c.needs(dx)) pass_gradient(c, given, columns, c[dx].template mutable_data<T>());
+    if (c.needs(dx)) pass_gradient(c, given, columns, c[dx].mutable_data<T>());
   };
-}
+};
 
 // ---- on devices
 
@@ -119,12 +118,12 @@ device::DataNormArgs args_of(const KernelContext& c, In x, int32_t slot_dim) {
   return a;
 }
 
-template <class T> Kernel queued_forward(const KernelArgs& op) {
+constexpr auto queued_forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const bool shift = op.attr<bool>("enable_scale_and_shift");
   return [kernel = device::kernel_of<T>("data_norm"), slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"),
           size = op.in("BatchSize"), sum = op.in("BatchSum"), square = op.in("BatchSquareSum"),
           scale_w = shift ? op.in("scale_w") : In(), bias = shift ? op.in("bias") : In(), y = op.out("Y"),
-          means = op.out("Means"), scales = op.out("Scales")](KernelContext& c) {
+          means = op.out("Means"), scales = op.out("Scales")](const DeviceContext& c) {
     device::DataNormArgs a = args_of(c, x, slot_dim);
     a.size = device::operand(c[size]);
     a.sum = device::operand(c[sum]);
@@ -134,17 +133,17 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
     a.y = device::operand(c[y]);
     a.means = device::operand(c[means]);
     a.scales = device::operand(c[scales]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
-template <class T> Kernel queued_backward(const KernelArgs& op) {
+constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("data_norm_grad"), slot_dim = op.attr<int32_t>("slot_dim"),
           epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), means = op.in("Means"),
           scales = op.in("Scales"), scale_w = op.attr<bool>("enable_scale_and_shift") ? op.in("scale_w") : In(),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dsize = op.out("BatchSize@GRAD"), dsum = op.out("BatchSum@GRAD"),
           dsquare = op.out("BatchSquareSum@GRAD"), dscale = op.out("scale_w@GRAD"),
-          dbias = op.out("bias@GRAD")](KernelContext& c) {
+          dbias = op.out("bias@GRAD")](const DeviceContext& c) {
     device::DataNormArgs a = args_of(c, x, slot_dim);
     a.means_in = device::operand(c[means]);
     a.scales_in = device::operand(c[scales]);
@@ -157,9 +156,9 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
     a.dscale_w = device::needed_operand(c, dscale);
     a.dbias = device::needed_operand(c, dbias);
     a.epsilon = epsilon;
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 void infer_grad(InferContext& c) {
   check_columns(c);
@@ -205,10 +204,8 @@ AB_OP(data_norm)
         op.out(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
       }
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(forward)
+    .device<float, double>(queued_forward);
 
 AB_GRAD(data_norm)
     .doc(
@@ -231,10 +228,8 @@ AB_GRAD(data_norm)
     .out_optional("bias@GRAD", "[C]")
     .dtype_of_input("X")
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(backward)
+    .device<float, double>(queued_backward);
 
 }  // namespace
 }  // namespace anabranch::nn::data_norm_op

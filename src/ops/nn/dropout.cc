@@ -76,7 +76,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   const RandomKey base = key_of(op);
   return [=](KernelContext& c) {
     const T* from = c[x].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     const int64_t n = c[x].numel();
     uint8_t* bits = needed<uint8_t>(c, mask);
     if (o.is_test) {
@@ -91,19 +91,18 @@ template <class T> Kernel forward(const KernelArgs& op) {
 }
 
 // In tests all elements are kept: none is drawn below a rate of 0.
-template <class T> Kernel forward_on_device(const KernelArgs& op) {
+constexpr auto forward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   device::refuse_inputs(op, {"Seed"});
   return [o = Options(op.op()), kernel = device::kernel_of<T>("draw/dropout"), key = key_of(op), x = op.in("X"),
-          out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) {
-    const DeviceContext& queued = DeviceContext::of(c);
-    device::DrawArgs a = device::draw_args(key, queued, c[out]);
+          out = op.out("Out"), mask = op.out("Mask")](const DeviceContext& c) {
+    device::DrawArgs a = device::draw_args(key, c, c[out]);
     a.x = device::operand(c[x]);
     if (c.needs(mask)) a.mask = device::operand(c[mask]);
     a.p[0] = static_cast<double>(o.is_test ? 0.0f : o.rate);
     a.p[1] = static_cast<double>(o.is_test ? o.in_test() : o.kept());
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 AB_OP(dropout)
     .doc(
@@ -126,10 +125,8 @@ AB_OP(dropout)
     .infer(infer)
     .grad_reads({}, {"Mask"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); })
+    .device<float, double, float16, bfloat16>(forward_on_device);
 
 AB_GRAD(dropout)
     .doc("X@GRAD = Out@GRAD where the element was kept, scaled as in the forward op, else 0.")
@@ -140,8 +137,7 @@ AB_GRAD(dropout)
       check_same_shape(c, "Mask", "Out@GRAD");
       grad_as(c, "X@GRAD", "Out@GRAD", "Out@GRAD");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In mask = op.in("Mask"), dout = op.in("Out@GRAD");
       const Out dx = op.out("X@GRAD");
       const Options o(op.op());
@@ -158,14 +154,14 @@ AB_GRAD(dropout)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const Options o(op.op());
       return [factor = static_cast<double>(o.is_test ? o.in_test() : o.kept()),
-              kernel = device::kernel_of<typename decltype(tag)::type>("dropout_grad"), mask = op.in("Mask"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+              kernel = device::kernel_of<T>("dropout_grad"), mask = op.in("Mask"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](const DeviceContext& c) {
         const device::MapGradArgs a{device::operand(c[mask]), {},      device::operand(c[dout]), device::operand(c[dx]),
                                     c[dout].numel(),          {factor}};
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

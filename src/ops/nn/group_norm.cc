@@ -59,9 +59,9 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
                           bias ? c[bias].data<T>() : nullptr,
                           nullptr,
                           nullptr,
-                          c[y].template mutable_data<T>(),
-                          c[mean].template mutable_data<T>(),
-                          c[variance].template mutable_data<T>(),
+                          c[y].mutable_data<T>(),
+                          c[mean].mutable_data<T>(),
+                          c[variance].mutable_data<T>(),
                           nullptr,
                           nullptr,
                           nullptr};
@@ -134,7 +134,7 @@ device::GroupNormArgs group_norm_args(const GroupDims& d, float epsilon, const F
 template <class T> Kernel forward_on_device(const KernelArgs& op, const Form& form) {
   return [=, kernel = device::kernel_of<T>("group_norm"), epsilon = op.attr<float>("epsilon"), last = is_last(op.op()),
           groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), y = op.out("Y"),
-          mean = op.out(form.mean), variance = op.out(form.variance)](KernelContext& c) {
+          mean = op.out(form.mean), variance = op.out(form.variance)](const DeviceContext& c) {
     device::GroupNormArgs a = group_norm_args(GroupDims(c[x].shape(), last, groups), epsilon, form);
     a.x = device::operand(c[x]);
     if (scale) a.scale = device::operand(c[scale]);
@@ -142,7 +142,7 @@ template <class T> Kernel forward_on_device(const KernelArgs& op, const Form& fo
     a.y = device::operand(c[y]);
     a.mean = device::operand(c[mean]);
     a.variance = device::operand(c[variance]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
@@ -153,7 +153,7 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, const Form& f
           last = is_last(op.op()), groups = groups_of(op.op()), x = op.in(of_y ? "Y" : "X"), scale = op.in("Scale"),
           bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean), variance = op.in(form.variance),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"),
-          dbias = op.out("Bias@GRAD")](KernelContext& c) {
+          dbias = op.out("Bias@GRAD")](const DeviceContext& c) {
     device::GroupNormArgs a = group_norm_args(GroupDims(c[x].shape(), last, groups), epsilon, form);
     a.x = device::operand(c[x]);
     if (scale) a.scale = device::operand(c[scale]);
@@ -165,7 +165,7 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, const Form& f
     if (c.needs(dscale)) a.mean = device::operand(c[dscale]);
     if (c.needs(dbias)) a.variance = device::operand(c[dbias]);
     a.flags |= (source.centered ? 0 : device::kNotCentered) | (of_y ? device::kFromNormalized : 0);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
@@ -198,20 +198,18 @@ auto forward_of(const Form& form) {
     def.out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample");
     def.attr<float>("epsilon", 1e-5f, "keeps the quotient finite");
     def.infer([form](InferContext& c) { infer_forward(c, form); });
-    def.cpu<float, double>(
-        [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+    def.cpu<float, double>([form]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op, form); });
     def.device<float, double, float16, bfloat16>(
-        [form](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, form); });
+        [form]<class T>(TypeTag<T>, const KernelArgs& op) { return forward_on_device<T>(op, form); });
   };
 }
 
 auto backward_of(const Form& form) {
   return [form](OpDef& def) {
     def.infer([form](InferContext& c) { infer_backward(c, form); });
-    def.cpu<float, double>(
-        [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+    def.cpu<float, double>([form]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T>(op, form); });
     def.device<float, double, float16, bfloat16>(
-        [form](auto tag, const KernelArgs& op) { return backward_on_device<typename decltype(tag)::type>(op, form); });
+        [form]<class T>(TypeTag<T>, const KernelArgs& op) { return backward_on_device<T>(op, form); });
   };
 }
 

@@ -35,14 +35,14 @@ template <class T> struct Activation {
   }
 };
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [norm = batch_norm::Forward<T>(op), act = Activation<T>(op.op())](KernelContext& c) mutable {
     T* to = c[norm.y].template mutable_data<T>();
     norm.compute(c, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) to[i] = act(to[i]);
     });
   };
-}
+};
 
 // With Y before the activation, n = Scale x + Bias where x is the normalized X, the gradient is that of batch_norm.
 template <class T> struct Backward : batch_norm::Backward<T> {
@@ -89,7 +89,7 @@ AB_OP(inplace_abn)
     .attr<float>("alpha", 0.1f, "parameter of the activation")
     .ignores("use_sync_bn", false)
     .grad([](GradContext& g) { batch_norm::differentiate(g, "inplace_abn_grad", "Y", g.out("Y")); })
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(inplace_abn)
     .doc("Gradients of inplace_abn with respect to X, Scale and Bias, from Y.")

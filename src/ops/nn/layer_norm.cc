@@ -57,7 +57,7 @@ void infer_grad(InferContext& c) {
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias");
   const Out y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance");
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
@@ -66,8 +66,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const Dims d(c[x].shape(), axis);
     const T* from = c[x].data<T>();
     const T *s = scale ? c[scale].data<T>() : nullptr, *b = bias ? c[bias].data<T>() : nullptr;
-    T *to = c[y].template mutable_data<T>(), *m = c[mean].template mutable_data<T>(),
-      *v = c[variance].template mutable_data<T>();
+    T *to = c[y].mutable_data<T>(), *m = c[mean].mutable_data<T>(), *v = c[variance].mutable_data<T>();
     std::fill(m, m + d.rows, T{0});
     std::fill(v, v + d.rows, T{0});
     if (d.width == 0) return;
@@ -77,7 +76,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 template <class T> struct Backward {
   In x, scale, mean, variance, dy;
@@ -100,8 +99,8 @@ template <class T> struct Backward {
 
   void operator()(KernelContext& c) {
     const Dims d(c[x].shape(), axis);
-    const T *data = c[x].template data<T>(), *g = c[dy].template data<T>();
-    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
+    const T *data = c[x].data<T>(), *g = c[dy].data<T>();
+    const T *m = c[mean].data<T>(), *v = c[variance].data<T>();
     if (c.needs(dx) && d.width) {
       const T* s = scale ? c[scale].template data<T>() : nullptr;
       T* to = c[dx].template mutable_data<T>();
@@ -144,10 +143,10 @@ template <class T> struct Backward {
 };
 
 // By "layer_norm" or "layer_norm_grad", whose operands have other slot names.
-template <class T> Kernel forward_on_device(const KernelArgs& op) {
+constexpr auto forward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("layer_norm"), epsilon = static_cast<double>(op.attr<float>("epsilon")),
           axis = op.attr<int32_t>("begin_norm_axis"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
-          y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance")](KernelContext& c) {
+          y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance")](const DeviceContext& c) {
     const Dims d(c[x].shape(), axis);
     device::LayerNormArgs a{};
     a.x = device::operand(c[x]);
@@ -158,27 +157,28 @@ template <class T> Kernel forward_on_device(const KernelArgs& op) {
     a.variance = device::operand(c[variance]);
     a.rows = d.rows, a.width = d.width;
     a.epsilon = epsilon;
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
-template <class T> Kernel backward_on_device(const KernelArgs& op) {
-  return [kernel = device::kernel_of<T>("layer_norm_grad"), o = Backward<device::Compute<T>>(op)](KernelContext& c) {
-    const Dims d(c[o.x].shape(), o.axis);
-    device::LayerNormArgs a{};
-    a.x = device::operand(c[o.x]);
-    if (o.scale) a.scale = device::operand(c[o.scale]);
-    a.mean_in = device::operand(c[o.mean]);
-    a.variance_in = device::operand(c[o.variance]);
-    a.dy = device::operand(c[o.dy]);
-    if (c.needs(o.dx)) a.y = device::operand(c[o.dx]);
-    if (c.needs(o.dscale)) a.mean = device::operand(c[o.dscale]);
-    if (c.needs(o.dbias)) a.variance = device::operand(c[o.dbias]);
-    a.rows = d.rows, a.width = d.width;
-    a.epsilon = static_cast<double>(o.epsilon);
-    DeviceContext::of(c).launch(kernel, a);
-  };
-}
+constexpr auto backward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+  return
+      [kernel = device::kernel_of<T>("layer_norm_grad"), o = Backward<device::Compute<T>>(op)](const DeviceContext& c) {
+        const Dims d(c[o.x].shape(), o.axis);
+        device::LayerNormArgs a{};
+        a.x = device::operand(c[o.x]);
+        if (o.scale) a.scale = device::operand(c[o.scale]);
+        a.mean_in = device::operand(c[o.mean]);
+        a.variance_in = device::operand(c[o.variance]);
+        a.dy = device::operand(c[o.dy]);
+        if (c.needs(o.dx)) a.y = device::operand(c[o.dx]);
+        if (c.needs(o.dscale)) a.mean = device::operand(c[o.dscale]);
+        if (c.needs(o.dbias)) a.variance = device::operand(c[o.dbias]);
+        a.rows = d.rows, a.width = d.width;
+        a.epsilon = static_cast<double>(o.epsilon);
+        c.launch(kernel, a);
+      };
+};
 
 AB_OP(layer_norm)
     .doc(
@@ -196,10 +196,8 @@ AB_OP(layer_norm)
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({"X", "Scale", "Bias"}, {"Mean", "Variance"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(forward)
+    .device<float, double, float16, bfloat16>(forward_on_device);
 
 AB_GRAD(layer_norm)
     .doc("Gradients of layer_norm with respect to X, Scale and Bias.")
@@ -211,12 +209,8 @@ AB_GRAD(layer_norm)
       normalised_gradient(o, {{begin}, axes_without(rank, begin, begin), begin, o.attr<float>("epsilon")});
     }))
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return Backward<typename decltype(tag)::type>(op);
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_on_device<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Backward<T>(op); })
+    .device<float, double, float16, bfloat16>(backward_on_device);
 
 }  // namespace
 }  // namespace anabranch::nn::layer_norm_op

@@ -124,12 +124,11 @@ AB_OP(lrn)
     })
     .grad_reads({"X"}, {"Out", "MidOut"})
     .grad_from({"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [rule = Rule<T>(op), x = op.in("X"), out = op.out("Out"), mid = op.out("MidOut")](KernelContext& c) {
         const Channels d(c[x].shape(), rule.last);
         const T* from = c[x].data<T>();
-        T *to = c[out].template mutable_data<T>(), *m = c[mid].template mutable_data<T>();
+        T *to = c[out].mutable_data<T>(), *m = c[mid].mutable_data<T>();
         each_window<T>(
             c, d, rule.n, [=](int64_t i) { return from[i] * from[i]; },
             [=](int64_t first, int64_t count, const T* sums) {
@@ -140,13 +139,13 @@ AB_OP(lrn)
             });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [rule = Rule<double>(op), kernel = device::kernel_of<typename decltype(tag)::type>("lrn"), x = op.in("X"),
-              out = op.out("Out"), mid = op.out("MidOut")](KernelContext& c) {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [rule = Rule<double>(op), kernel = device::kernel_of<T>("lrn"), x = op.in("X"), out = op.out("Out"),
+              mid = op.out("MidOut")](const DeviceContext& c) {
         device::LrnArgs a = lrn_args(rule, c[x]);
         a.y = device::operand(c[out]);
         a.mid = device::operand(c[mid]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
@@ -154,13 +153,12 @@ AB_GRAD(lrn)
     .doc(
         "X@GRAD = MidOut^-beta Out@GRAD - 2 alpha beta X times the sum of Out Out@GRAD / MidOut over neighbouring "
         "channels.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [rule = Rule<T>(op), x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const Channels d(c[x].shape(), rule.last);
         const T *from = c[x].data<T>(), *y = c[out].data<T>(), *m = c[mid].data<T>(), *g = c[dout].data<T>();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         each_window<T>(
             c, d, rule.n, [=](int64_t i) { return y[i] * g[i] / m[i]; },
             [=](int64_t first, int64_t count, const T* sums) {
@@ -174,16 +172,15 @@ AB_GRAD(lrn)
             });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [rule = Rule<double>(op), kernel = device::kernel_of<typename decltype(tag)::type>("lrn_grad"),
-              x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [rule = Rule<double>(op), kernel = device::kernel_of<T>("lrn_grad"), x = op.in("X"), out = op.in("Out"),
+              mid = op.in("MidOut"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](const DeviceContext& c) {
         device::LrnArgs a = lrn_args(rule, c[x]);
         a.out = device::operand(c[out]);
         a.mid_in = device::operand(c[mid]);
         a.dy = device::operand(c[dout]);
         a.y = device::operand(c[dx]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

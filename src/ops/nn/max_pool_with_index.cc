@@ -103,8 +103,7 @@ template <int kAxes> void pool(OpDef& def) {
       .infer(infer<kAxes>)
       .grad_reads({"X"}, {"Mask"})
       .grad_from({"Out"});
-  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
     return [=, x = op.in("X"), out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) mutable {
       const PoolDims& d = dims(c[x].shape());
@@ -119,40 +118,39 @@ template <int kAxes> void pool(OpDef& def) {
   });
 }
 
-template <int kAxes> Kernel pool_on_device(auto tag, const KernelArgs& op) {
+template <int kAxes, class T> Kernel pool_on_device(const KernelArgs& op) {
   DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
-  return [dims, kernel = device::kernel_of<typename decltype(tag)::type>("max_pool_index"), x = op.in("X"),
-          out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) mutable {
+  return [dims, kernel = device::kernel_of<T>("max_pool_index"), x = op.in("X"), out = op.out("Out"),
+          mask = op.out("Mask")](const DeviceContext& c) mutable {
     device::PoolIndexArgs a = pool_args(dims(c[x].shape()));
     a.x = device::operand(c[x]);
     a.y = device::operand(c[out]);
     a.mask = device::operand(c[mask]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
-template <int kAxes> Kernel pool_gradient_on_device(auto tag, const KernelArgs& op) {
+template <int kAxes, class T> Kernel pool_gradient_on_device(const KernelArgs& op) {
   DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
-  return [dims, kernel = device::kernel_of<typename decltype(tag)::type>("max_pool_index_grad"), mask = op.in("Mask"),
-          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+  return [dims, kernel = device::kernel_of<T>("max_pool_index_grad"), mask = op.in("Mask"), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](const DeviceContext& c) mutable {
     device::PoolIndexArgs a = pool_args(dims(c[dx].shape()));
     a.x = device::operand(c[dout]);
     a.mask_in = device::operand(c[mask]);
     a.y = device::operand(c[dx]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
 template <int kAxes> void pool_gradient(OpDef& def) {
   def.doc("X@GRAD = the sum of Out@GRAD over the windows whose maximum an element is.")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-        using T = typename decltype(tag)::type;
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
         return [mask = op.in("Mask"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
           const Shape& x = c[dx].shape();
           const int64_t in = x.numel(2, x.rank()), outs = c[dout].shape().numel(2, x.rank());
           const auto* at = c[mask].data<int32_t>();
           const T* from = c[dout].data<T>();
-          T* to = c[dx].template mutable_data<T>();
+          T* to = c[dx].mutable_data<T>();
           c.parallel_for(x[0] * x[1], kCheapGrain / (in + 1) + 1, [=](int64_t begin, int64_t end) {
             std::fill(to + begin * in, to + end * in, T{0});
             for (int64_t o = begin * outs; o < end * outs; ++o) {
@@ -169,26 +167,26 @@ AB_OP(max_pool2d_with_index)
     .doc("Out = the maximum of each window of an image; Mask = its index.")
     .in("X", "[N, C, H, W] float")
     .with(pool<2>)
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return pool_on_device<2>(tag, op);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pool_on_device<2, T>(op);
     });
 AB_GRAD(max_pool2d_with_index)
     .with(pool_gradient<2>)
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return pool_gradient_on_device<2>(tag, op);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pool_gradient_on_device<2, T>(op);
     });
 
 AB_OP(max_pool3d_with_index)
     .doc("Out = the maximum of each window of a volume; Mask = its index.")
     .in("X", "[N, C, D, H, W] float")
     .with(pool<3>)
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return pool_on_device<3>(tag, op);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pool_on_device<3, T>(op);
     });
 AB_GRAD(max_pool3d_with_index)
     .with(pool_gradient<3>)
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return pool_gradient_on_device<3>(tag, op);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pool_gradient_on_device<3, T>(op);
     });
 
 }  // namespace

@@ -44,13 +44,12 @@ AB_OP(maxout)
     .attr<int32_t>("axis", 1, "axis of the channels")
     .infer(infer)
     .grad_reads({"X"}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
       return [=, groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Dims d(c[x].shape(), axis, groups);
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         each_group(d, [=](int64_t o, int64_t first, int64_t step) {
           T best = from[first];
           for (int64_t g = 1; g < d.groups; ++g) {
@@ -61,27 +60,25 @@ AB_OP(maxout)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
-      return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout"),
-              groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      return [=, kernel = device::kernel_of<T>("maxout"), groups = op.attr<int32_t>("groups"), x = op.in("X"),
+              out = op.out("Out")](const DeviceContext& c) {
         const Dims d(c[x].shape(), axis, groups);
-        DeviceContext::of(c).launch(
-            kernel,
-            device::FoldArgs{device::operand(c[x]), device::operand(c[out]), d.outer * d.made, d.groups, d.inner, {}});
+        c.launch(kernel, device::FoldArgs{
+                             device::operand(c[x]), device::operand(c[out]), d.outer * d.made, d.groups, d.inner, {}});
       };
     });
 
 AB_GRAD(maxout)
     .doc("X@GRAD = Out@GRAD at the first channel of the group that holds the maximum, else 0.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
       return [=, groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const Dims d(c[x].shape(), axis, groups);
         const T *from = c[x].data<T>(), *best = c[out].data<T>(), *g = c[dout].data<T>();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         std::fill(to, to + c[dx].numel(), T{0});
         each_group(d, [=](int64_t o, int64_t first, int64_t step) {
           for (int64_t k = 0; k < d.groups; ++k) {
@@ -92,15 +89,14 @@ AB_GRAD(maxout)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
-      return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout_grad"),
-              groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) {
+      return [=, kernel = device::kernel_of<T>("maxout_grad"), groups = op.attr<int32_t>("groups"), x = op.in("X"),
+              out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](const DeviceContext& c) {
         const Dims d(c[x].shape(), axis, groups);
-        DeviceContext::of(c).launch(
-            kernel, device::MaxoutGradArgs{device::operand(c[x]), device::operand(c[out]), device::operand(c[dout]),
-                                           device::operand(c[dx]), d.outer * d.made, d.groups, d.inner});
+        c.launch(kernel,
+                 device::MaxoutGradArgs{device::operand(c[x]), device::operand(c[out]), device::operand(c[dout]),
+                                        device::operand(c[dx]), d.outer * d.made, d.groups, d.inner});
       };
     });
 

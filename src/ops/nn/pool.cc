@@ -11,7 +11,7 @@ namespace {
 template <int kAxes, class T, class Pool> Kernel forward(const KernelArgs& args, Pool pool) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=, x = args.in("X"), out = args.out("Out")](KernelContext& c) mutable {
-    pool_forward(c, dims(c[x].shape()), pool, c[x].data<T>(), c[out].template mutable_data<T>());
+    pool_forward(c, dims(c[x].shape()), pool, c[x].data<T>(), c[out].mutable_data<T>());
   };
 }
 
@@ -20,7 +20,7 @@ template <int kAxes, class T, class Pool> Kernel backward(const KernelArgs& args
   return [=, x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD"),
           dx = args.out("X@GRAD")](KernelContext& c) mutable {
     pool_backward(c, dims(c[x].shape()), pool, c[x].data<T>(), c[out].data<T>(), c[dout].data<T>(),
-                  c[dx].template mutable_data<T>());
+                  c[dx].mutable_data<T>());
   };
 }
 
@@ -31,24 +31,24 @@ bool is_max(const KernelArgs& op) { return op.attr<std::string>("pooling_type") 
 template <int kAxes, class T> Kernel queued_forward(const KernelArgs& args) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=, pool = device::PoolCall<T>("pool", is_max(args)), x = args.in("X"),
-          out = args.out("Out")](KernelContext& c) mutable {
+          out = args.out("Out")](const DeviceContext& c) mutable {
     device::PoolArgs a{};
     a.x = device::operand(c[x]);
     a.result = device::operand(c[out]);
-    pool.run(DeviceContext::of(c), dims(c[x].shape()), a);
+    pool.run(c, dims(c[x].shape()), a);
   };
 }
 
 template <int kAxes, class T> Kernel queued_backward(const KernelArgs& args) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=, pool = device::PoolCall<T>("pool_grad", is_max(args)), x = args.in("X"), out = args.in("Out"),
-          dout = args.in("Out@GRAD"), dx = args.out("X@GRAD")](KernelContext& c) mutable {
+          dout = args.in("Out@GRAD"), dx = args.out("X@GRAD")](const DeviceContext& c) mutable {
     device::PoolArgs a{};
     a.x = device::operand(c[x]);
     a.out = device::operand(c[out]);
     a.dout = device::operand(c[dout]);
     a.result = device::operand(c[dx]);
-    pool.run(DeviceContext::of(c), dims(c[x].shape()), a);
+    pool.run(c, dims(c[x].shape()), a);
   };
 }
 
@@ -73,12 +73,11 @@ template <int kAxes> void pool(OpDef& def) {
       .traits(kRowWise)
       .infer(infer<kAxes>)
       .grad_reads({"X"}, {"Out"});
-  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     return is_max(op) ? forward<kAxes, T>(op, MaxPool<kAxes, T>{}) : forward<kAxes, T>(op, AvgPool<kAxes, T>{});
   });
   def.device<float, double, float16, bfloat16>(
-      [](auto tag, const KernelArgs& op) { return queued_forward<kAxes, typename decltype(tag)::type>(op); });
+      []<class T>(TypeTag<T>, const KernelArgs& op) { return queued_forward<kAxes, T>(op); });
 }
 
 void differentiate_twice(GradContext& g) {
@@ -90,12 +89,11 @@ void differentiate_twice(GradContext& g) {
 template <int kAxes> void pool_gradient(OpDef& def) {
   def.grad(differentiate_twice);
   def.doc("X@GRAD: a maximum passes its gradient to the first input that equals it, an average distributes it.")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-        using T = typename decltype(tag)::type;
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
         return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
       });
   def.device<float, double, float16, bfloat16>(
-      [](auto tag, const KernelArgs& op) { return queued_backward<kAxes, typename decltype(tag)::type>(op); });
+      []<class T>(TypeTag<T>, const KernelArgs& op) { return queued_backward<kAxes, T>(op); });
 }
 
 AB_OP(pool2d)

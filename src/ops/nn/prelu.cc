@@ -66,15 +66,14 @@ AB_OP(prelu)
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({"X", "Alpha"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), alpha = op.in("Alpha");
       const Out out = op.out("Out");
       const std::string mode = op.attr<std::string>("mode");
       return [=](KernelContext& c) {
         const Slopes slopes(mode, c[x].shape());
         const T *from = c[x].data<T>(), *a = c[alpha].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         c.parallel_for(c[x].numel(), kGrain, [=](int64_t begin, int64_t end) {
           slopes.each_run(begin, end, [=](int64_t i, int64_t n, int64_t slope, int64_t step) {
             binary_run(from + i, 1, a + slope, step, to + i, n, [](T v, T by) { return v > 0 ? v : by * v; });
@@ -82,19 +81,18 @@ AB_OP(prelu)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("prelu"), mode = op.attr<std::string>("mode"),
-              x = op.in("X"), alpha = op.in("Alpha"), out = op.out("Out")](KernelContext& c) {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("prelu"), mode = op.attr<std::string>("mode"), x = op.in("X"),
+              alpha = op.in("Alpha"), out = op.out("Out")](const DeviceContext& c) {
         device::PreluArgs a = prelu_args(c[x], c[alpha], mode);
         a.y = device::operand(c[out]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
 AB_GRAD(prelu)
     .doc("X@GRAD = Out@GRAD where X > 0, else Alpha Out@GRAD; Alpha@GRAD = the sums of X Out@GRAD where X <= 0.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), alpha = op.in("Alpha"), dout = op.in("Out@GRAD");
       const Out dx = op.out("X@GRAD"), dalpha = op.out("Alpha@GRAD");
       const std::string mode = op.attr<std::string>("mode");
@@ -121,15 +119,15 @@ AB_GRAD(prelu)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("prelu_grad"),
-              mode = op.attr<std::string>("mode"), x = op.in("X"), alpha = op.in("Alpha"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD"), dalpha = op.out("Alpha@GRAD")](KernelContext& c) {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("prelu_grad"), mode = op.attr<std::string>("mode"), x = op.in("X"),
+              alpha = op.in("Alpha"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dalpha = op.out("Alpha@GRAD")](const DeviceContext& c) {
         device::PreluArgs a = prelu_args(c[x], c[alpha], mode);
         a.dy = device::operand(c[dout]);
         if (c.needs(dx)) a.y = device::operand(c[dx]);
         if (c.needs(dalpha)) a.dalpha = device::operand(c[dalpha]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

@@ -59,7 +59,7 @@ template <class T, class Blocks> Kernel forward(const KernelArgs& op, Blocks blo
   return [=](KernelContext& c) {
     const ClassAxis a(c[x].shape(), axis);
     const T* from = c[x].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
       blocks(from + begin * a.block(), end - begin, a.classes, a.inner, to + begin * a.block());
     });
@@ -86,22 +86,22 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
 // By the device kernel "<op>/<type>". x: X, or Out for a gradient, which has `dout`, too.
 template <class T> Kernel on_device(const KernelArgs& op, const char* x_slot, const char* dout_slot, const char* to) {
   return [kernel = device::kernel_of<T>(op.op().type), axis = op.attr<int32_t>("axis"), x = op.in(x_slot),
-          dout = dout_slot ? op.in(dout_slot) : In(), y = op.out(to)](KernelContext& c) {
+          dout = dout_slot ? op.in(dout_slot) : In(), y = op.out(to)](const DeviceContext& c) {
     const ClassAxis axes(c[x].shape(), axis);
     device::ClassArgs a{};
     a.x = device::operand(c[x]);
     if (dout) a.dy = device::operand(c[dout]);
     a.y = device::operand(c[y]);
     a.outer = axes.outer, a.classes = axes.classes, a.inner = axes.inner;
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
-Kernel forward_on_device(auto tag, const KernelArgs& op) {
-  return on_device<typename decltype(tag)::type>(op, "X", nullptr, "Out");
-}
-Kernel backward_on_device(auto tag, const KernelArgs& op) {
-  return on_device<typename decltype(tag)::type>(op, "Out", "Out@GRAD", "X@GRAD");
-}
+constexpr auto forward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+  return on_device<T>(op, "X", nullptr, "Out");
+};
+constexpr auto backward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+  return on_device<T>(op, "Out", "Out@GRAD", "X@GRAD");
+};
 
 AB_OP(softmax)
     .doc("Softmax along `axis`: Out = exp(X) / sum(exp(X)), where X is at least its maximum on the axis minus 64.")
@@ -114,13 +114,10 @@ AB_OP(softmax)
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return forward<T>(op, softmax_blocks<T>);
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_on_device(tag, op);
-    });
+    .device<float, double, float16, bfloat16>(forward_on_device);
 
 AB_GRAD(softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over `axis`.")
@@ -131,13 +128,10 @@ AB_GRAD(softmax)
     }))
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return backward<T>(op, softmax_grad_block<T>);
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_on_device(tag, op);
-    });
+    .device<float, double, float16, bfloat16>(backward_on_device);
 
 AB_OP(log_softmax)
     .doc("Out = X - log(sum(exp(X))) over `axis`, with X bounded below by 64 less than its maximum on the axis.")
@@ -146,13 +140,10 @@ AB_OP(log_softmax)
     .attr<int32_t>("axis", -1, "axis whose exponentials sum to 1")
     .infer(infer)
     .grad_reads({}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return forward<T>(op, log_softmax_blocks<T>);
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return forward_on_device(tag, op);
-    });
+    .device<float, double, float16, bfloat16>(forward_on_device);
 
 AB_GRAD(log_softmax)
     .doc("X@GRAD = Out@GRAD - exp(Out) sum(Out@GRAD) over `axis`.")
@@ -162,13 +153,10 @@ AB_GRAD(log_softmax)
     }))
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return backward<T>(op, log_softmax_grad_block<T>);
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return backward_on_device(tag, op);
-    });
+    .device<float, double, float16, bfloat16>(backward_on_device);
 
 }  // namespace
 }  // namespace anabranch::nn::softmax_op

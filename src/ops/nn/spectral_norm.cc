@@ -100,15 +100,14 @@ AB_OP(spectral_norm)
     })
     .grad_reads({"Weight", "U", "V"})
     .grad_to({"Weight"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [a = Attrs(op), estimate = Estimate<T>(), w = op.in("Weight"), u = op.in("U"), v = op.in("V"),
               out = op.out("Out")](KernelContext& c) mutable {
-        const T* from = c[w].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T* from = c[w].data<T>();
+        T* to = c[out].mutable_data<T>();
         const int64_t n = c[w].numel();
         if (n == 0) return;
-        estimate.make(Matrix(c[w].shape(), a.dim), from, c[u].template data<T>(), c[v].template data<T>(), a.iterations,
+        estimate.make(Matrix(c[w].shape(), a.dim), from, c[u].data<T>(), c[v].data<T>(), a.iterations,
                       static_cast<T>(a.eps));
         for (int64_t i = 0; i < n; ++i) to[i] = from[i] / estimate.sigma;
       };
@@ -119,20 +118,19 @@ AB_GRAD(spectral_norm)
         "U and V after the iterations are treated as constants: Weight@GRAD = (Out@GRAD - sum(Out@GRAD Weight) / sigma "
         "U V^T) / sigma.")
     .dtype_of_input("Weight")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [a = Attrs(op), estimate = Estimate<T>(), w = op.in("Weight"), u = op.in("U"), v = op.in("V"),
               dout = op.in("Out@GRAD"), dw = op.out("Weight@GRAD")](KernelContext& c) mutable {
         if (!c.needs(dw) || c[w].numel() == 0) return;
         const Matrix m(c[w].shape(), a.dim);
-        const T *from = c[w].template data<T>(), *g = c[dout].template data<T>();
-        estimate.make(m, from, c[u].template data<T>(), c[v].template data<T>(), a.iterations, static_cast<T>(a.eps));
+        const T *from = c[w].data<T>(), *g = c[dout].data<T>();
+        estimate.make(m, from, c[u].data<T>(), c[v].data<T>(), a.iterations, static_cast<T>(a.eps));
         T weighed = 0, sum = 0;
         for (int64_t i = 0; i < c[w].numel(); ++i) {
           weighed += g[i] * from[i];
           sum += from[i];
         }
-        T* to = c[dw].template mutable_data<T>();
+        T* to = c[dw].mutable_data<T>();
         const T sigma = estimate.sigma, part = weighed / sigma;
         // Fluid 1.8.5 multiplies by each element of Out@GRAD instead of their weighted sum.
         const bool exact = Flags::exact_fluid();

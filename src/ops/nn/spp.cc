@@ -138,13 +138,12 @@ AB_OP(spp)
       c.set_out("Out", Shape{x[0], x[1] == kUnknown ? kUnknown : x[1] * cells_of(levels)}, c.in("X").dtype);
     })
     .grad_reads({"X"}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [levels = op.attr<int32_t>("pyramid_height"), max = is_max(op), x = op.in("X"),
               out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
-        const T* from = c[x].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
         const int64_t wide = c[out].row_elems();
         each_level(c, s, levels, [&](int64_t n, int64_t ch, const Level& level) {
           const T* image = from + (n * s[1] + ch) * s[2] * s[3];
@@ -159,13 +158,12 @@ AB_OP(spp)
 
 AB_GRAD(spp)
     .doc("X@GRAD: a maximum gets the gradient of each of its windows, an average distributes it.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [levels = op.attr<int32_t>("pyramid_height"), max = is_max(op), x = op.in("X"), out = op.in("Out"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
         const Shape& s = c[x].shape();
-        const T *from = c[x].template data<T>(), *made = c[out].template data<T>(), *g = c[dout].template data<T>();
+        const T *from = c[x].data<T>(), *made = c[out].data<T>(), *g = c[dout].data<T>();
         T* to = zeroed<T>(c, dx);
         const int64_t wide = c[out].row_elems();
         each_level(c, s, levels, [&](int64_t n, int64_t ch, const Level& level) {

@@ -121,34 +121,33 @@ template <class T> T* gather(const KernelContext& c, const Slots& slots, Tensor*
   return to;
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [slots = Slots(op), filter = op.in("Filter"), out = op.out("Out"), scratch = std::make_shared<Tensor>(),
           gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
     const T* windows = gather<T>(c, slots, scratch.get());
     const Shape& f = c[filter].shape();
-    gemm->run(c, {.m = scratch->shape()[0], .n = f[2] * f[3], .k = f[0] * kSides}, windows,
-              c[filter].template data<T>(), c[out].template mutable_data<T>());
+    gemm->run(c, {.m = scratch->shape()[0], .n = f[2] * f[3], .k = f[0] * kSides}, windows, c[filter].data<T>(),
+              c[out].mutable_data<T>());
   };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In filter = op.in("Filter"), dout = op.in("Out@GRAD");
   const Out dnodes = op.out("NodesVector@GRAD"), dfilter = op.out("Filter@GRAD");
   return [=, slots = Slots(op), scratch = std::make_shared<Tensor>(), by_filter = std::make_shared<Gemm<T>>(),
           by_nodes = std::make_shared<Gemm<T>>()](KernelContext& c) {
     const Shape& f = c[filter].shape();
     const int64_t width = f[0], columns = f[2] * f[3], rows = c[slots.nodes].shape()[0] * c[slots.nodes].shape()[1];
-    const T* g = c[dout].template data<T>();
+    const T* g = c[dout].data<T>();
     if (c.needs(dfilter)) {
       by_filter->run(c, {.m = width * kSides, .n = columns, .k = rows, .trans_a = true},
-                     gather<T>(c, slots, scratch.get()), g, c[dfilter].template mutable_data<T>());
+                     gather<T>(c, slots, scratch.get()), g, c[dfilter].mutable_data<T>());
     }
     T* to = zeroed<T>(c, dnodes);
     if (!to) return;
     scratch->resize(Shape{rows, width * kSides}, dtype_of<T>);
     T* slopes = scratch->template mutable_data<T>();
-    by_nodes->run(c, {.m = rows, .n = width * kSides, .k = columns, .trans_b = true}, g, c[filter].template data<T>(),
-                  slopes);
+    by_nodes->run(c, {.m = rows, .n = width * kSides, .k = columns, .trans_b = true}, g, c[filter].data<T>(), slopes);
     slots.each(c, [=](int64_t root, int64_t node, const std::array<double, kSides>& weights) {
       for (int64_t k = 0; k < width; ++k) {
         const T* own = slopes + (root * width + k) * kSides;
@@ -158,7 +157,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 AB_OP(tree_conv)
     .doc(
@@ -175,12 +174,12 @@ AB_OP(tree_conv)
     .infer(infer)
     .grad_reads({"NodesVector", "EdgeSet", "Filter"})
     .grad_to({"NodesVector", "Filter"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(tree_conv)
     .doc("Gradients of tree_conv with respect to NodesVector and Filter.")
     .dtype_of_input("NodesVector")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::nn::tree_conv_op

@@ -32,7 +32,7 @@ template <class T> void set_scalar(Tensor& t, T value) {
   }
 }
 
-template <class T> Kernel adam_kernel(const KernelArgs& op) {
+constexpr auto adam_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [attrs = rule_of<T>(op), lazy = op.attr<bool>("lazy_mode"), param = op.in("Param"), grad = op.in("Grad"),
           rate = op.in("LearningRate"), m1 = op.in("Moment1"), m2 = op.in("Moment2"), pow1 = op.in("Beta1Pow"),
           pow2 = op.in("Beta2Pow"), beta1 = op.in("Beta1Tensor"), beta2 = op.in("Beta2Tensor"),
@@ -58,7 +58,7 @@ template <class T> Kernel adam_kernel(const KernelArgs& op) {
     set_scalar<T>(c[pow1_out], p1 * rule.beta1);
     set_scalar<T>(c[pow2_out], p2 * rule.beta2);
   };
-}
+};
 
 template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
   return {.name = "adam",
@@ -69,17 +69,17 @@ template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
           .rows = op.attr<bool>("lazy_mode") ? Rows::kTouched : Rows::kAll};
 }
 
-template <class T> Kernel adam_on_device(const KernelArgs& op) {
+constexpr auto adam_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   device::UpdateRule rule = rule_on_device<T>(op);
   rule.reads.insert(rule.reads.end(), {"Beta1Tensor", "Beta2Tensor"});
   return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"),
-          pow1 = op.out("Beta1PowOut"), pow2 = op.out("Beta2PowOut")](KernelContext& c) {
+          pow1 = op.out("Beta1PowOut"), pow2 = op.out("Beta2PowOut")](const DeviceContext& c) {
     device::UpdateArgs a = update.launch(c);
     a.state[0] = device::operand(c[pow1]);
     a.state[1] = device::operand(c[pow2]);
-    DeviceContext::of(c).launch(next, a);
+    c.launch(next, a);
   };
-}
+};
 
 template <class T> Kernel fused_adam(const KernelArgs& op) {
   const Rule<T> by = rule_of<T>(op);
@@ -96,9 +96,9 @@ template <class T> Kernel fused_adam(const KernelArgs& op) {
 
 template <class T> Kernel fused_on_device(const KernelArgs& op) {
   return [update = FusedOnDevice<T>(op, rule_on_device<T>(op), {"Beta1PowOut", "Beta2PowOut"}),
-          next = device::kernel_of<T>("next_powers_many")](KernelContext& c) mutable {
+          next = device::kernel_of<T>("next_powers_many")](const DeviceContext& c) mutable {
     const device::UpdateManyArgs args = update.launch(c);
-    DeviceContext::of(c).launch(next, args);
+    c.launch(next, args);
   };
 }
 
@@ -123,8 +123,8 @@ AB_OP(adam)
     .attr<bool>("lazy_mode", false, "a sparse gradient updates only its rows")
     .ignores("min_row_size_to_use_multithread", int64_t{1000})
     .infer(infer_adam)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return adam_kernel<T>(op); })
-    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return adam_on_device<T>(op); });
+    .cpu<float, double>(adam_kernel)
+    .device<float, double>(adam_on_device);
 
 AB_OP(fused_adam)
     .with(fused_form_of(ab_op_adam, {"Beta1Pow", "Beta2Pow"}))

@@ -78,7 +78,7 @@ template <class T> void accumulate(KernelContext& c, const T* param, T* const su
   });
 }
 
-template <class T> Kernel average_kernel(const KernelArgs& op) {
+constexpr auto average_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const Window window{op.attr<float>("average_window"), op.attr<int64_t>("min_average_window"),
                       op.attr<int64_t>("max_average_window")};
   const In param = op.in("param");
@@ -102,14 +102,14 @@ template <class T> Kernel average_kernel(const KernelArgs& op) {
     ++summands;
     ++steps;
     const Moves moves{steps % kMaxSummands == 0, window.full(summands, steps)};
-    accumulate(c, c[param].template data<T>(), sums, moves, c[param].numel());
+    accumulate(c, c[param].data<T>(), sums, moves, c[param].numel());
     if (!moves.to_third) return;
     before = summands;
     summands = 0;
   };
-}
+};
 
-template <class T> Kernel average_on_device(const KernelArgs& op) {
+constexpr auto average_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   device::AverageArgs a{};
   a.least = op.attr<int64_t>("min_average_window");
   a.most = op.attr<int64_t>("max_average_window");
@@ -119,16 +119,17 @@ template <class T> Kernel average_on_device(const KernelArgs& op) {
     sums[k] = {op.in(kSums[k].in), op.out(kSums[k].out)};
     counts[k] = {op.in(kCounts[k].in), op.out(kCounts[k].out)};
   }
-  return [=, kernel = device::kernel_of<T>("average_accumulates"), param = op.in("param")](KernelContext& c) mutable {
+  return [=, kernel = device::kernel_of<T>("average_accumulates"),
+          param = op.in("param")](const DeviceContext& c) mutable {
     a.param = device::operand(c[param]);
     a.n = c[param].numel();
     for (size_t k = 0; k < 3; ++k) {
       a.sums[k] = device::updated(c, sums[k].first, sums[k].second);
       a.counts[k] = device::updated(c, counts[k].first, counts[k].second);
     }
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 AB_OP(average_accumulates)
     .doc(
@@ -145,8 +146,8 @@ AB_OP(average_accumulates)
     .dtype_of_input("param")
     .infer(infer)
     .no_grad(kNoGrad)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return average_kernel<T>(op); })
-    .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return average_on_device<T>(op); });
+    .cpu<float, double>(average_kernel)
+    .device<float, double>(average_on_device);
 
 }  // namespace
 }  // namespace anabranch::optim::average_op

@@ -47,7 +47,7 @@ template <class T> struct Step {
   }
 };
 
-template <class T> Kernel momentum_kernel(const KernelArgs& op) {
+constexpr auto momentum_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const float begin = op.attr<float>("rampup_begin_step");
   const T mu = number<T>(op, "mu");
   const bool nesterov = op.attr<bool>("use_nesterov");
@@ -67,7 +67,7 @@ template <class T> Kernel momentum_kernel(const KernelArgs& op) {
       });
     });
   };
-}
+};
 
 void infer_momentum(InferContext& c) {
   infer_update(c, {{"Velocity", "VelocityOut"}});
@@ -99,7 +99,7 @@ AB_OP(dgc_momentum)
     .dtype_of_input("Param")
     .infer(infer_momentum)
     .no_grad(kNoGrad)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return momentum_kernel<T>(op); });
+    .cpu<float, double>(momentum_kernel);
 
 AB_OP(dgc_clip_by_norm)
     .doc(
@@ -123,7 +123,7 @@ AB_OP(dgc_clip_by_norm)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [begin = op.attr<float>("rampup_begin_step"), most = op.attr<float>("max_norm"),
               step = op.in("current_step"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        const T* from = c[x].template data<T>();
+        const T* from = c[x].data<T>();
         const int64_t n = c[x].numel();
         double factor = 1;
         if (phase_of(begin, c[step]) == Phase::kCompressed) {
@@ -134,7 +134,7 @@ AB_OP(dgc_clip_by_norm)
           });
           factor = static_cast<double>(most) / std::max(static_cast<double>(most), std::sqrt(squares));
         }
-        map(c, kCheapGrain, n, from, c[out].template mutable_data<T>(),
+        map(c, kCheapGrain, n, from, c[out].mutable_data<T>(),
             [factor](T v) { return static_cast<T>(static_cast<double>(v) * factor); });
       };
     });

@@ -44,8 +44,7 @@ Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule,
         const int64_t at = begin - (k > 0 ? ends[k - 1] : 0), n = std::min(end, ends[k]) - begin;
         std::array<T*, N> from;
         for (size_t s = 0; s < N; ++s) from[s] = c.at(state[s], k).template mutable_data<T>() + at;
-        rule.step(c.at(param, k).template mutable_data<T>() + at, from, c.at(grad, k).template data<T>() + at, rates[k],
-                  n);
+        rule.step(c.at(param, k).mutable_data<T>() + at, from, c.at(grad, k).data<T>() + at, rates[k], n);
         begin += n;
       }
     });

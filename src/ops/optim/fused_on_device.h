@@ -28,20 +28,19 @@ template <class T> class FusedOnDevice {
     for (device::UpdateManyEntry& own : table_) std::copy(rule.numbers.begin(), rule.numbers.end(), own.update.p);
   }
 
-  void operator()(KernelContext& c) { launch(c); }
+  void operator()(const DeviceContext& c) { launch(c); }
 
   // Returns the arguments of the launch.
-  device::UpdateManyArgs launch(KernelContext& c) {
+  device::UpdateManyArgs launch(const DeviceContext& c) {
     for (int k = 0; k < param_.count; ++k) fill(c, k, table_[static_cast<size_t>(k)]);
-    const DeviceContext& queued = DeviceContext::of(c);
-    const device::UpdateManyArgs args{uploads_.of(queued, table_), starts_there_.of(queued, starts_),
+    const device::UpdateManyArgs args{uploads_.of(c, table_), starts_there_.of(c, starts_),
                                       static_cast<int64_t>(table_.size()), starts_.back()};
-    queued.launch(kernel_, args);
+    c.launch(kernel_, args);
     return args;
   }
 
  private:
-  void fill(KernelContext& c, int k, device::UpdateManyEntry& own) {
+  void fill(const KernelContext& c, int k, device::UpdateManyEntry& own) {
     device::UpdateArgs& a = own.update;
     a.flags = 0;
     a.param = device::operand(c.at(param_, k));
@@ -57,8 +56,8 @@ template <class T> class FusedOnDevice {
   }
 
   // Unscaled: of another float type than the parameter, and not yet divided.
-  void take_gradient(KernelContext& c, int k, device::UpdateManyEntry& own) {
-    const Tensor& grad = std::as_const(c).at(grad_, k);
+  void take_gradient(const KernelContext& c, int k, device::UpdateManyEntry& own) {
+    const Tensor& grad = c.at(grad_, k);
     own.update.grad = device::operand(grad);
     if (grad.dtype() == DType::kFloat16) own.update.flags |= device::kHalfGrad;
     if (grad.dtype() == DType::kBFloat16) own.update.flags |= device::kBfloat16Grad;

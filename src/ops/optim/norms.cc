@@ -43,7 +43,7 @@ template <class T> class DenseGradient {
   std::shared_ptr<Tensor> dense_ = std::make_shared<Tensor>();
 };
 
-template <class T> Kernel lars_kernel(const KernelArgs& op) {
+constexpr auto lars_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In param = op.in("Param"), grad = op.in("Grad"), velocity = op.in("Velocity"), rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), velocity_out = op.out("VelocityOut");
   const T mu = number<T>(op, "mu"), coeff = number<T>(op, "lars_coeff"), decay = number<T>(op, "lars_weight_decay");
@@ -62,7 +62,7 @@ template <class T> Kernel lars_kernel(const KernelArgs& op) {
       });
     });
   };
-}
+};
 
 template <class T> struct Lamb {
   T beta1, beta2, epsilon, decay;
@@ -73,7 +73,7 @@ template <class T> struct Lamb {
   }
 };
 
-template <class T> Kernel lamb_kernel(const KernelArgs& op) {
+constexpr auto lamb_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In param = op.in("Param"), grad = op.in("Grad"), m1 = op.in("Moment1"), m2 = op.in("Moment2"),
            rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), m1_out = op.out("Moment1Out"), m2_out = op.out("Moment2Out");
@@ -96,9 +96,9 @@ template <class T> Kernel lamb_kernel(const KernelArgs& op) {
       for (int64_t i = begin; i < end; ++i) p[i] -= lr * s[i];
     });
   };
-}
+};
 
-template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
+constexpr auto dpsgd_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In param = op.in("Param"), grad = op.in("Grad"), rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut");
   const float clip = op.attr<float>("clip"), batch = op.attr<float>("batch_size"), sigma = op.attr<float>("sigma");
@@ -118,7 +118,7 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
       });
     });
   };
-}
+};
 
 AB_OP(lars_momentum)
     .doc(
@@ -131,7 +131,7 @@ AB_OP(lars_momentum)
     .attr<float>("lars_coeff", 0.001f, "trust coefficient, the factor for the ratio of norms")
     .attr<float>("lars_weight_decay", 0.0005f, "weight decay")
     .traits(kWholeParameter)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return lars_kernel<T>(op); })
+    .cpu<float, double>(lars_kernel)
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, {.name = "lars_momentum",
                                     .states = {{"Velocity", "VelocityOut"}},
@@ -157,7 +157,7 @@ AB_OP(lamb)
       check_numel(c, "Beta1Pow", 1);
       check_numel(c, "Beta2Pow", 1);
     })
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return lamb_kernel<T>(op); })
+    .cpu<float, double>(lamb_kernel)
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(
           op, {.name = "lamb",
@@ -180,7 +180,7 @@ AB_OP(dpsgd)
     .attr<int32_t>("seed", 0, "seed of the noise; 0: uses the seed of the process")
     .effects(kRandom)
     .traits(kWholeParameter)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return dpsgd_kernel<T>(op); });
+    .cpu<float, double>(dpsgd_kernel);
 
 }  // namespace
 }  // namespace anabranch::optim::norms_op

@@ -59,7 +59,7 @@ AB_OP(rmsprop)
                                                 device::attribute<T>(op, "epsilon")},
                                     .rows = Rows::kAll};
       const In mean = centered ? In() : op.in("MeanGrad");  // not updated then
-      return [mean, mean_out = op.out("MeanGradOut"), update = device::Update<T>(op, rule)](KernelContext& c) {
+      return [mean, mean_out = op.out("MeanGradOut"), update = device::Update<T>(op, rule)](const DeviceContext& c) {
         if (mean) device::copy_whole(c, c[mean], &c[mean_out]);
         update(c);
       };

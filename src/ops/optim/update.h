@@ -85,7 +85,7 @@ template <class T> class Gradients {
   // A row that occurs several times gets the sum of its gradients, in order of occurrence.
   template <class Rule> void update_touched(KernelContext& c, Rule& rule) {
     const int64_t width = sparse_->value.row_elems();
-    const T* values = sparse_->value.template data<T>();
+    const T* values = sparse_->value.data<T>();
     sparse::RowGroups& groups = scratch_->groups;
     groups.read(sparse_->rows.data(), static_cast<int64_t>(sparse_->rows.size()), -1, c.parallel);
     scratch_->rows.resize(static_cast<size_t>(groups.chunks() * width));
@@ -121,7 +121,7 @@ template <class T> class Gradients {
     merge_rows(*sparse_, &scratch_->merged);
     const SelectedRows& g = scratch_->merged;
     const int64_t width = g.value.row_elems();
-    const T* values = g.value.template data<T>();
+    const T* values = g.value.data<T>();
     const auto count = static_cast<int64_t>(g.rows.size());
     scratch_->rows.assign(static_cast<size_t>(width), T{0});
     const bool shared = RowLocks::shared();

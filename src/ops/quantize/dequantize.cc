@@ -21,11 +21,10 @@ AB_OP(fake_dequantize_max_abs)
       c.same_as("Out", "X");
     })
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [most = static_cast<T>(op.attr<float>("max_range")), x = op.in("X"), scale = op.in("Scale"),
               out = op.out("Out")](KernelContext& c) {
-        wide_map(c, kCheapGrain, c[x].numel(), c[x].template data<T>(), c[out].template mutable_data<T>(),
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
                  [s = number_of<T>(c, scale), most](T v) { return v * s / most; });
       };
     });
@@ -62,17 +61,16 @@ AB_OP(fake_channel_wise_dequantize_max_abs)
     .dtype_of_input("X")
     .infer(infer_channels)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [bits = op.attr<std::vector<int32_t>>("quant_bits"), x = op.in("X"), scales = op.in("Scales"),
               out = op.out("Out")](KernelContext& c) {
         const bool two = scales.count == 2;
         const Shape& s = c[x].shape();
         const int64_t channels = s[two ? 1 : 0], width = s.numel(two ? 2 : 1, s.rank());
         T whole = T{1} / static_cast<T>(levels_of(bits[0]));
-        if (two) whole *= *c.at(scales, 1).template data<T>() / static_cast<T>(levels_of(bits[1]));
-        const T *from = c[x].template data<T>(), *scale = c.at(scales, 0).template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        if (two) whole *= *c.at(scales, 1).data<T>() / static_cast<T>(levels_of(bits[1]));
+        const T *from = c[x].data<T>(), *scale = c.at(scales, 0).data<T>();
+        T* to = c[out].mutable_data<T>();
         if (width == 0) return;
         c.parallel_for(c[x].numel() / width, kCheapGrain / width + 1, [=](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {

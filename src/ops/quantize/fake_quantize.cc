@@ -19,14 +19,13 @@ AB_OP(fake_quantize_abs_max)
     .with(bit_length)
     .infer(infer_whole)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"), out = op.out("Out"),
               scale = op.out("OutScale")](KernelContext& c) {
         const T most = max_abs<T>(c, c[x]);
-        *c[scale].template mutable_data<T>() = most;
+        *c[scale].mutable_data<T>() = most;
         const Rounding<T> rounding{most, static_cast<T>(levels)};
-        rounding(c, c[x].template data<T>(), c[out].template mutable_data<T>(), c[x].numel());
+        rounding(c, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
       };
     });
 
@@ -42,8 +41,7 @@ AB_OP(fake_channel_wise_quantize_abs_max)
       c.set_out("OutScale", Shape{c.in("X").shape[0]}, c.in("X").dtype);
     })
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"), out = op.out("Out"),
               scale = op.out("OutScale")](KernelContext& c) {
         const int64_t width = c[x].row_elems();

@@ -57,10 +57,9 @@ AB_OP(quantize)
       return [scale = op.attr<float>("Scale"), x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
         const int64_t n = c[x].numel();
         const auto* from = c[x].data<float>();
-        visit_dtype(c[out].dtype(), [&](auto tag) {
-          using Q = typename decltype(tag)::type;
+        visit_dtype(c[out].dtype(), [&]<class Q>(TypeTag<Q>) {
           if constexpr (std::is_same_v<Q, int8_t> || std::is_same_v<Q, uint8_t>) {
-            to_bytes<Q>(c, n, from, scale, c[out].template mutable_data<Q>());
+            to_bytes<Q>(c, n, from, scale, c[out].mutable_data<Q>());
           }
         });
       };
@@ -73,10 +72,10 @@ AB_OP(dequantize)
     .attr<float>("Scale", 1.0f, "scale: number of levels per unit")
     .infer([](InferContext& c) { infer_as(c, DType::kFloat32); })
     .no_grad(kInference)
-    .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using Q = typename decltype(tag)::type;
+    .cpu<int8_t, uint8_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      using Q = T;
       return [scale = 1.0f / op.attr<float>("Scale"), x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
-        wide_map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<float>(),
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<Q>(), c[out].mutable_data<float>(),
                  [=](Q v) { return static_cast<float>(v) * scale; });
       };
     });
@@ -89,11 +88,11 @@ AB_OP(requantize)
     .attr<float>("Scale_out", 1.0f, "scale of Output")
     .infer([](InferContext& c) { infer_as(c, c.in("Input").dtype); })
     .no_grad(kInference)
-    .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using Q = typename decltype(tag)::type;
+    .cpu<int8_t, uint8_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      using Q = T;
       return [scale = op.attr<float>("Scale_out") / op.attr<float>("Scale_in"), x = op.in("Input"),
               out = op.out("Output")](KernelContext& c) {
-        wide_map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<Q>(),
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<Q>(), c[out].mutable_data<Q>(),
                  [=](Q v) { return rounded<Q>(limited<Q>(static_cast<float>(v) * scale)); });
       };
     });

@@ -22,9 +22,7 @@ void infer_average(InferContext& c) {
   AB_CHECK(test || (c.has_in("InAccum") && c.has_in("InState")), InvalidArgument,
            "InAccum and InState must be given for training");
   c.same_as("Out", "X");
-  for (const char* slot : {"OutScale", "OutState", "OutAccum"}) {
-    c.set_out(slot, scalar_shape(), c.in("X").dtype);
-  }
+  for (const char* slot : {"OutScale", "OutState", "OutAccum"}) c.set_out(slot, scalar_shape(), c.in("X").dtype);
 }
 
 // The scale of this step, and the state after it.
@@ -57,7 +55,7 @@ template <class T> class Average {
 
  private:
   static void put(const KernelContext& c, Out out, T value) {
-    if (c.needs(out)) *c[out].template mutable_data<T>() = value;
+    if (c.needs(out)) *c[out].mutable_data<T>() = value;
   }
 
   bool test_;
@@ -80,19 +78,20 @@ void declare_average(const Form& form) {
   if (makes != Makes::kCopy) def.with(bit_length);
   def.attr<bool>("is_test", false, "leaves the sums unchanged").dtype_of_input("X");
   if (makes == Makes::kCopy) def.may_share("X", "Out");
-  def.infer(infer_average).no_grad(kNoGrad).cpu<float, double>([makes](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    const int64_t levels = makes == Makes::kCopy ? 1 : levels_of(op.attr<int32_t>("bit_length"));
-    return [makes, levels, average = Average<T>(op, makes != Makes::kCopy), x = op.in("X"),
-            out = op.out("Out")](KernelContext& c) {
-      const T scale = average.scale(c, c[x]);
-      const T* from = c[x].template data<T>();
-      T* to = c[out].template mutable_data<T>();
-      if (makes == Makes::kCopy) return map(c, kCheapGrain, c[x].numel(), from, to, [](T v) { return v; });
-      const Rounding<T> rounding{scale, static_cast<T>(levels), makes == Makes::kNumbers};
-      rounding(c, from, to, c[x].numel());
-    };
-  });
+  def.infer(infer_average)
+      .no_grad(kNoGrad)
+      .cpu<float, double>([makes]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+        const int64_t levels = makes == Makes::kCopy ? 1 : levels_of(op.attr<int32_t>("bit_length"));
+        return [makes, levels, average = Average<T>(op, makes != Makes::kCopy), x = op.in("X"),
+                out = op.out("Out")](KernelContext& c) {
+          const T scale = average.scale(c, c[x]);
+          const T* from = c[x].data<T>();
+          T* to = c[out].mutable_data<T>();
+          if (makes == Makes::kCopy) return map(c, kCheapGrain, c[x].numel(), from, to, [](T v) { return v; });
+          const Rounding<T> rounding{scale, static_cast<T>(levels), makes == Makes::kNumbers};
+          rounding(c, from, to, c[x].numel());
+        };
+      });
 }
 
 void declare_all() {

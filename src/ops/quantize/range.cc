@@ -52,7 +52,7 @@ void check_apart(const ir::Op& op) {
   }
 }
 
-template <class T> Kernel range_kernel(const KernelArgs& op) {
+constexpr auto range_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   check_apart(op.op());
   return [test = op.attr<bool>("is_test"), levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"),
           in_scale = op.in("InScale"), iter = op.in("Iter"), out = op.out("Out"), out_scale = op.out("OutScale"),
@@ -60,16 +60,16 @@ template <class T> Kernel range_kernel(const KernelArgs& op) {
     T scale = number_of<T>(c, in_scale);
     T* all = c.needs(steps) ? steps_in<T>(c[steps], count) : nullptr;
     if (!test) {
-      const int64_t step = *c[iter].template data<int64_t>();
+      const int64_t step = *c[iter].data<int64_t>();
       AB_CHECK(step >= 0, InvalidArgument, "Iter must be at least 0, got {}", step);
       const T now = max_abs<T>(c, c[x]);
       scale = all ? largest_with(all, count, step, scale, now) : std::max(scale, now);
     }
-    if (c.needs(out_scale)) *c[out_scale].template mutable_data<T>() = scale;
+    if (c.needs(out_scale)) *c[out_scale].mutable_data<T>() = scale;
     const Rounding<T> rounding{scale, static_cast<T>(levels)};
-    rounding(c, c[x].template data<T>(), c[out].template mutable_data<T>(), c[x].numel());
+    rounding(c, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
   };
-}
+};
 
 AB_OP(fake_quantize_range_abs_max)
     .doc(
@@ -92,9 +92,7 @@ AB_OP(fake_quantize_range_abs_max)
     .dtype_of_input("X")
     .infer(infer)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return range_kernel<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(range_kernel);
 
 }  // namespace
 }  // namespace anabranch::quantize::range_op

@@ -15,8 +15,8 @@ bool is_wide_number(DType dtype) {
 }
 
 template <class Fn> void visit_wide_number(DType dtype, Fn&& fn) {
-  visit_dtype(dtype, [&](auto tag) {
-    if constexpr (sizeof(typename decltype(tag)::type) >= sizeof(int32_t)) fn(tag);
+  visit_dtype(dtype, [&]<class T>(TypeTag<T> tag) {
+    if constexpr (sizeof(T) >= sizeof(int32_t)) fn(tag);
   });
 }
 

@@ -13,8 +13,7 @@ AB_OP(l1_norm)
     .out("Out", "[1] like X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .grad_reads({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();
         *c[out].mutable_data<T>() =
@@ -27,8 +26,7 @@ AB_OP(l1_norm)
 
 AB_GRAD(l1_norm)
     .doc("X@GRAD = Out@GRAD with the sign of X; 0 where X is 0.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const T *from = c[x].data<T>(), share = *c[dout].data<T>();
         map(c, kCheapGrain, c[x].numel(), from, c[dx].mutable_data<T>(),

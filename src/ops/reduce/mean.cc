@@ -14,8 +14,7 @@ AB_OP(mean)
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .traits(kMean)
     .grad_reads({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();
         const double total = parallel_total<double>(c, c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
@@ -30,8 +29,7 @@ AB_GRAD(mean)
     .doc("X@GRAD = Out@GRAD / number of elements, everywhere.")
     .grad_lod("X@GRAD", "X")
     .grad(second_order::linear)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const int64_t n = c[dx].numel();
         const T share = *c[dout].data<T>() / static_cast<T>(n);

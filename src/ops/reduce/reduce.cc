@@ -45,14 +45,13 @@ void fold_run_of(KernelContext& c, const Shape& x, const Shape& folded, const vo
 DTypeFactory forward_there(OfNothing of_nothing, const char* fold) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
     const DType result = result_dtype(op.op(), dtype);
-    return
-        [of_nothing, result, kernel = device::kernel_of(std::string("fold_axes/") + fold, result),
-         attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out"), as = AsDTypeThere()](KernelContext& c) mutable {
-          const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-          check_folds(of_nothing, result, shape, folded);
-          const DeviceContext& there = DeviceContext::of(c);
-          device::launch_fold(there, kernel, as(there, c[x], result), shape, folded, c[out]);
-        };
+    return [of_nothing, result, kernel = device::kernel_of(std::string("fold_axes/") + fold, result),
+            attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out"),
+            as = AsDTypeThere()](const DeviceContext& c) mutable {
+      const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
+      check_folds(of_nothing, result, shape, folded);
+      device::launch_fold(c, kernel, as(c, c[x], result), shape, folded, c[out]);
+    };
   };
 }
 
@@ -109,15 +108,14 @@ DTypeFactory backward_there(bool with_values, const char* fold) {
     const In x = op.in("X"), out = with_values ? op.in("Out") : In();
     return [kernel = device::kernel_of(std::string("fold_axes_grad/") + fold, dtype), attrs = Attrs(op.op()), x, out,
             dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), as_out = AsDTypeThere(), as_dout = AsDTypeThere(),
-            dtype](KernelContext& c) mutable {
-      const DeviceContext& there = DeviceContext::of(c);
-      const Tensor* outs = out ? &as_out(there, c[out], dtype) : nullptr;
+            dtype](const DeviceContext& c) mutable {
+      const Tensor* outs = out ? &as_out(c, c[out], dtype) : nullptr;
       const Shape folded = attrs.folded(c[x].shape());
       AB_CHECK((outs ? *outs : c[dout]).numel() == folded.numel(), ShapeMismatch,
                "Out must have the folded shape of X, got {} for X {}", (outs ? *outs : c[dout]).shape().str(),
                c[x].shape().str());
-      device::launch_fold_grad(there, kernel, outs ? &c[x] : nullptr, outs, as_dout(there, c[dout], dtype),
-                               c[x].shape(), folded, c[dx]);
+      device::launch_fold_grad(c, kernel, outs ? &c[x] : nullptr, outs, as_dout(c, c[dout], dtype), c[x].shape(),
+                               folded, c[dx]);
     };
   };
 }

@@ -61,11 +61,10 @@ template <class Fn> void each_sequence(const Tensor& x, Fn&& fn) {
 
 // ---- on devices
 
-template <class T> Kernel queued_forward(const KernelArgs& op) {
+constexpr auto queued_forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("position_encoding"), starts = device::Upload(), table = device::Upload(),
           encodings = Encodings(), x = op.in("X"), out = op.out("Out"), alpha = op.attr<float>("alpha"),
-          beta = op.attr<float>("beta")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          beta = op.attr<float>("beta")](const DeviceContext& c) mutable {
     const Shape& shape = c[x].shape();
     Offsets o{0};
     int64_t longest = 0;
@@ -76,30 +75,30 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
     device::EncodingArgs a{};
     a.width = shape[shape.rank() - 1];
     a.x = device::operand(c[x]);
-    a.offsets = starts.of(queued, o);
+    a.offsets = starts.of(c, o);
     const double* made = encodings.get(longest, a.width);
-    a.table = table.of(queued, std::vector<double>(made, made + longest * a.width));
+    a.table = table.of(c, std::vector<double>(made, made + longest * a.width));
     a.y = device::operand(c[out]);
     a.sequences = count(o);
     a.rows = o.back();
     a.alpha = static_cast<double>(alpha);
     a.beta = static_cast<double>(beta);
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
-template <class T> Kernel queued_backward(const KernelArgs& op) {
+constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("scalar/scale"), alpha = op.attr<float>("alpha"), dout = op.in("Out@GRAD"),
-          dx = op.out("X@GRAD")](KernelContext& c) {
+          dx = op.out("X@GRAD")](const DeviceContext& c) {
     device::ScalarArgs a{};
     a.x = device::operand(c[dout]);
     a.y = device::operand(c[dx]);
     a.n = c[dout].numel();
     a.p[0] = static_cast<double>(alpha);
     a.flags = 1;  // adds a bias of 0 after scaling
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 AB_OP(add_position_encoding)
     .doc(
@@ -113,8 +112,7 @@ AB_OP(add_position_encoding)
     .attr<float>("beta", 1.0F, "factor for the encoding")
     .infer(infer)
     .grad_reads({})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const double alpha = op.attr<float>("alpha"), beta = op.attr<float>("beta");
       return [=, x = op.in("X"), out = op.out("Out"), encodings = std::make_shared<Encodings>()](KernelContext& c) {
         const Shape& shape = c[x].shape();
@@ -122,8 +120,8 @@ AB_OP(add_position_encoding)
         int64_t longest = 0;
         each_sequence(c[x], [&](int64_t, int64_t rows) { longest = std::max(longest, rows); });
         const double* table = encodings->get(longest, width);
-        const T* from = c[x].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
         each_sequence(c[x], [&](int64_t begin, int64_t rows) {
           c.parallel_for(rows * width, kGrain, [&](int64_t first, int64_t last) {
             const T* own = from + begin * width;
@@ -134,16 +132,13 @@ AB_OP(add_position_encoding)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .device<float, double, float16, bfloat16>(queued_forward);
 
 AB_GRAD(add_position_encoding)
     .doc("X@GRAD = alpha Out@GRAD.")
     .infer([](InferContext& c) { c.same_shape("X@GRAD", "Out@GRAD"); })
     .may_share("Out@GRAD", "X@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const T alpha = static_cast<T>(op.attr<float>("alpha"));
       return [=, dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const T* g = c[dout].template data<T>();
@@ -153,9 +148,7 @@ AB_GRAD(add_position_encoding)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .device<float, double, float16, bfloat16>(queued_backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::add_position_encoding_op

@@ -116,7 +116,7 @@ template <class T> struct Reader {
   }
 };
 
-template <class T> Kernel kernel(const KernelArgs& op) {
+constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const auto act = [&](const char* name) { return act_named(op.attr<std::string>(name)); };
   const In x = op.in("X"), c0 = op.in("C0"), h0 = op.in("H0"), attention = op.in("AttentionWeight");
   const In bias = op.in("AttentionBias"), scalar = op.in("AttentionScalar"), add = op.in("AttentionScalarBias");
@@ -124,7 +124,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
   const Act gate = act("gate_activation"), cell_act = act("cell_activation"), candidate = act("candidate_activation");
   return [=, hidden = op.out("Hidden"), cell = op.out("Cell"), shares = std::make_shared<Tensor>(),
           mixed = std::make_shared<Tensor>()](KernelContext& c) {
-    const auto data = [&](In slot) { return slot ? c[slot].template data<T>() : nullptr; };
+    const auto data = [&](In slot) { return slot ? c[slot].data<T>() : nullptr; };
     const int64_t width = c[x].shape()[1], d = c[w].shape()[1] / 4;
     const Reader<T> reader{width,           d,          gate,         cell_act,  candidate, data(x),
                            data(attention), data(bias), data(scalar), data(add), data(w),   data(w_bias)};
@@ -139,7 +139,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 void declare() {
   OpDef& def =
@@ -166,9 +166,7 @@ void declare() {
   act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
   act_attr(def, "cell_activation", "tanh", "activation of the cell for the hidden state");
   act_attr(def, "candidate_activation", "tanh", "activation of the candidate");
-  def.dtype_of_input("X").infer(infer).no_grad(kForInference).cpu<float, double>([](auto tag, const KernelArgs& op) {
-    return kernel<typename decltype(tag)::type>(op);
-  });
+  def.dtype_of_input("X").infer(infer).no_grad(kForInference).cpu<float, double>(kernel);
 }
 
 AB_OPS(declare);

@@ -94,10 +94,10 @@ template <class T> class Search {
 
  private:
   void continue_beam(const KernelContext& c, int64_t beam) {
-    const double before = c[pre_scores_].template data<T>()[beam];
+    const double before = c[pre_scores_].data<T>()[beam];
     if (own_[beam] == end_) return insert(&kept_, {beam, end_, before}, most_);
     const int64_t width = c[scores_].shape()[1];
-    const T* row = c[scores_].template data<T>() + beam * width;
+    const T* row = c[scores_].data<T>() + beam * width;
     for (int64_t k = 0; k < width; ++k) {
       const double score = accumulated_ ? row[k] : static_cast<T>(before + std::log(static_cast<double>(row[k])));
       insert(&kept_, {beam, tokens_ ? tokens_[beam * width + k] : k, score}, most_);
@@ -124,7 +124,7 @@ void write_ids(const std::vector<Candidate>& chosen, Tensor* ids) {
   }
 }
 
-template <class T> Kernel kernel(const KernelArgs& op) {
+constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const auto level = static_cast<size_t>(op.attr<int32_t>("level"));
   return [=, search = std::make_shared<Search<T>>(op), pre_ids = op.in("pre_ids"), scores = op.in("scores"),
           ids = op.out("selected_ids"), best = op.out("selected_scores"),
@@ -141,14 +141,14 @@ template <class T> Kernel kernel(const KernelArgs& op) {
     c[ids].set_lod(lod);
     c[best].set_lod(lod);
     write_ids(chosen, &c[ids]);
-    T* to = c[best].template mutable_data<T>();
+    T* to = c[best].mutable_data<T>();
     for (const Candidate& k : chosen) *to++ = static_cast<T>(k.score);
     if (!c.needs(parents)) return;
     c[parents].resize(Shape{n}, DType::kInt32);
-    auto* parent = c[parents].template mutable_data<int32_t>();
+    auto* parent = c[parents].mutable_data<int32_t>();
     for (const Candidate& k : chosen) *parent++ = static_cast<int32_t>(k.beam);
   };
-}
+};
 
 AB_OP(beam_search)
     .doc(
@@ -172,7 +172,7 @@ AB_OP(beam_search)
     .effects(kDynamic)
     .infer(infer)
     .no_grad("selections have no gradient")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(kernel);
 
 }  // namespace
 }  // namespace anabranch::sequence::beam_search_op

@@ -70,6 +70,9 @@ void gather_context(KernelContext& c, const Offsets& o, const Context& context, 
         target = put(x + head * width, (tail - head) * width, target);
         put(after, (to - tail) * width, target);
       }
+      target = put(before, (head - from) * width, target);
+      target = put(x + head * width, (tail - head) * width, target);
+      put(after, (to - tail) * width, target);
     }
   });
 }

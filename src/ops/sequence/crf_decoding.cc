@@ -49,7 +49,7 @@ template <class T> struct Viterbi {
 
 template <class T> struct Scratch { Tensor ids, lengths, scores, back; };
 
-template <class T> Kernel kernel(const KernelArgs& op) {
+constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("Emission"), w = op.in("Transition"), label = op.in("Label"), length = op.in("Length");
   return [=, out = op.out("ViterbiPath"), scratch = std::make_shared<Scratch<T>>()](KernelContext& c) {
     const Spans spans = crf_spans(c, x, length, length ? nullptr : &offsets(c[x]), &scratch->lengths);
@@ -58,7 +58,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
     scratch->back.resize(Shape{rows, tags}, DType::kInt64);
     T* scores = scratch->scores.template mutable_data<T>();
     auto* back = scratch->back.template mutable_data<int64_t>();
-    auto* path = c[out].template mutable_data<int64_t>();
+    auto* path = c[out].mutable_data<int64_t>();
     if (length) std::fill(path, path + rows, int64_t{0});
     const int64_t work = std::max<int64_t>(1, rows * tags * tags / std::max<int64_t>(1, spans.count()));
     c.parallel_for(spans.count(), kGrain / work + 1, [&](int64_t first, int64_t last) {
@@ -73,7 +73,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
       for (int64_t t = spans.begin(s); t < spans.begin(s) + spans.rows(s); ++t) path[t] = path[t] == labels[t];
     }
   };
-}
+};
 
 AB_OP(crf_decoding)
     .doc(
@@ -95,7 +95,7 @@ AB_OP(crf_decoding)
       share_fitting_lod(c, "ViterbiPath", "Emission");
     })
     .no_grad("tags have no gradient")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(kernel);
 
 }  // namespace
 }  // namespace anabranch::sequence::crf_decoding_op

@@ -142,15 +142,14 @@ AB_OP(ctc_align)
     .effects(kDynamic)
     .infer(infer)
     .no_grad("labels have no gradient")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const Rule rule(op.attr<int32_t>("blank"), op.attr<bool>("merge_repeated"));
       const T padding = static_cast<T>(op.attr<int32_t>("padding_value"));
       return [=, in = op.in("Input"), length = op.in("InputLength"), out = op.out("Output"),
               kept = op.out("OutputLength"), scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const Shape& x = c[in].shape();
-        const T* from = c[in].template data<T>();
-        T *to = c[out].template mutable_data<T>(), *counts = needed<T>(c, kept);
+        const T* from = c[in].data<T>();
+        T *to = c[out].mutable_data<T>(), *counts = needed<T>(c, kept);
         const T* limit = to + c[out].numel();
         if (!length) {
           Offsets outer;

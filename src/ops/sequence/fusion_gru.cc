@@ -82,8 +82,7 @@ void declare() {
       .dtype_of_input("X")
       .infer(infer)
       .no_grad(kForInference)
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) -> Kernel { return Fused<OnHost<typename decltype(tag)::type>>(op); });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Fused<OnHost<T>>(op); });
 }
 
 AB_OPS(declare);

@@ -135,8 +135,7 @@ void declare_fused(const char* type) {
       .dtype_of_input("WeightH")
       .infer(infer)
       .no_grad(kForInference)
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) -> Kernel { return Fused<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Fused<T>(op); });
 }
 
 void declare() {

@@ -51,9 +51,8 @@ template <class T> class Expanded {
   void operator()(KernelContext& c) {
     const Offsets& o = offsets(c[x_]);
     const int64_t n = c[weight_].shape()[1];
-    T *to = c[out_].template mutable_data<T>(), *sums = sized<T>(sums_, count(o), n),
-      *part = sized<T>(part_, count(o), n);
-    const T* w = c[weight_].template data<T>();
+    T *to = c[out_].mutable_data<T>(), *sums = sized<T>(sums_, count(o), n), *part = sized<T>(part_, count(o), n);
+    const T* w = c[weight_].data<T>();
     product(c, 0, w, to);
     std::fill(sums, sums + count(o) * n, T{0});
     for (int i = 1; i < x_.count; ++i) {
@@ -62,7 +61,7 @@ template <class T> class Expanded {
       add_to(part, count(o) * n, sums);
     }
     for (int64_t s = 0; s < count(o); ++s) {
-      if (bias_) add_to(c[bias_].template data<T>(), n, sums + s * n);
+      if (bias_) add_to(c[bias_].data<T>(), n, sums + s * n);
       const auto k = static_cast<size_t>(s);
       for (int64_t r = o[k]; r < o[k + 1]; ++r) add_to(sums + s * n, n, to + r * n);
     }
@@ -72,8 +71,8 @@ template <class T> class Expanded {
  private:
   void product(KernelContext& c, int i, const T* w, T* to) {
     const Tensor& x = c.at(x_, i);
-    gemms_[static_cast<size_t>(i)]->run(c, {.m = x.rows(), .n = c[weight_].shape()[1], .k = x.shape()[1]},
-                                        x.template data<T>(), w, to);
+    gemms_[static_cast<size_t>(i)]->run(c, {.m = x.rows(), .n = c[weight_].shape()[1], .k = x.shape()[1]}, x.data<T>(),
+                                        w, to);
   }
   In x_, weight_, bias_;
   Out out_;
@@ -94,8 +93,7 @@ void declare_expanded() {
       .dtype_of_input("X")
       .infer(infer_expanded)
       .no_grad(kForInference)
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) -> Kernel { return Expanded<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Expanded<T>(op); });
 }
 
 AB_OPS(declare_expanded);

@@ -9,15 +9,15 @@
 namespace anabranch::sequence::fusion_sequence_op {
 namespace {
 
-template <class T> Kernel convolution(const KernelArgs& op) {
+constexpr auto convolution = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return
       [x = op.in("X"), filter = op.in("Filter"), bias = op.in("Bias"), out = op.out("Out"), context = Context(op.op()),
        gemm = std::make_shared<Gemm<T>>(), columns = std::make_shared<Tensor>()](KernelContext& c) {
         const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width, n = c[filter].shape()[1];
-        T *taps = sized<T>(columns, rows, k), *to = c[out].template mutable_data<T>();
-        gather_context(c, offsets(c[x]), context, c[x].template data<T>(), width, taps);
-        gemm->run(c, {.m = rows, .n = n, .k = k}, taps, c[filter].template data<T>(), to);
-        const T* add = c[bias].template data<T>();
+        T *taps = sized<T>(columns, rows, k), *to = c[out].mutable_data<T>();
+        gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, taps);
+        gemm->run(c, {.m = rows, .n = n, .k = k}, taps, c[filter].data<T>(), to);
+        const T* add = c[bias].data<T>();
         each_row(c, rows, n, [=](int64_t r) {
           T* row = to + r * n;
           for (int64_t j = 0; j < n; ++j) {
@@ -26,7 +26,7 @@ template <class T> Kernel convolution(const KernelArgs& op) {
           }
         });
       };
-}
+};
 
 AB_OP(fusion_seqconv_eltadd_relu)
     .doc("Out = relu(sequence_conv(X, Filter) + Bias).")
@@ -51,7 +51,7 @@ AB_OP(fusion_seqconv_eltadd_relu)
       c.share_lod("Out", "X");
     })
     .no_grad(kForInference)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return convolution<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(convolution);
 
 // ---- pooling
 
@@ -112,13 +112,13 @@ template <class T> Kernel pools(const KernelArgs& op, bool rated) {
   return
       [rated, x = op.in("X"), out = op.out("Out"), over = over_of(op.attr<std::string>("pooltype"))](KernelContext& c) {
         const int64_t all = c[out].row_elems(), width = all / x.count;
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         each_row(c, c[out].rows(), all, [&](int64_t row) {
           const auto s = static_cast<size_t>(row);
           for (int i = 0; i < x.count; ++i) {
             const Offsets& o = offsets(c.at(x, i));
             T* own = to + row * all + i * width;
-            pool(over, c.at(x, i).template data<T>() + o[s] * width, o[s + 1] - o[s], width, own);
+            pool(over, c.at(x, i).data<T>() + o[s] * width, o[s + 1] - o[s], width, own);
             if (rated) rate(own);
           }
         });
@@ -138,7 +138,7 @@ AB_OP(fusion_seqpool_concat)
     .dtype_of_input("X")
     .infer(infer_pools)
     .no_grad(kForInference)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return pools<typename decltype(tag)::type>(op, false); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return pools<T>(op, false); });
 
 AB_OP(fusion_seqpool_cvm_concat)
     .doc(
@@ -153,7 +153,7 @@ AB_OP(fusion_seqpool_cvm_concat)
     .dtype_of_input("X")
     .infer(infer_pools)
     .no_grad(kForInference)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return pools<typename decltype(tag)::type>(op, true); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return pools<T>(op, true); });
 
 }  // namespace
 }  // namespace anabranch::sequence::fusion_sequence_op

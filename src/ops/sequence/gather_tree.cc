@@ -24,13 +24,12 @@ AB_OP(gather_tree)
       c.same_shape("Out", "Ids");
     })
     .no_grad("ids have no gradient")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [ids = op.in("Ids"), parents = op.in("Parents"), out = op.out("Out")](KernelContext& c) {
         const Shape& x = c[ids].shape();
         const int64_t steps = x[0], beams = x[2], width = x[1] * beams;
-        const T *from = c[ids].template data<T>(), *parent = c[parents].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T *from = c[ids].data<T>(), *parent = c[parents].data<T>();
+        T* to = c[out].mutable_data<T>();
         c.parallel_for(width, kGrain / (steps + 1) + 1, [&](int64_t first, int64_t last) {
           for (int64_t k = first; k < last; ++k) {
             const int64_t batch = k / beams * beams;

@@ -133,7 +133,7 @@ struct Parts {
 // On devices: from X to Out, or gradients back.
 template <class T> Kernel queued(const char* stem, const KernelArgs& op, In from, Out to, bool back) {
   AB_CHECK(!op.in("Y"), Unsupported, "Y is not supported on devices: the number of windows must be known on the host");
-  return [kernel = device::kernel_of<T>(stem), w = Windows(op), from, to, back](KernelContext& c) {
+  return [kernel = device::kernel_of<T>(stem), w = Windows(op), from, to, back](const DeviceContext& c) {
     if (back && !c.needs(to)) return;
     const Shape& x = back ? c[to].shape() : c[from].shape();
     device::UnfoldArgs a{};
@@ -147,7 +147,7 @@ template <class T> Kernel queued(const char* stem, const KernelArgs& op, In from
     a.stride[0] = w.down, a.stride[1] = w.right;
     a.dilation[0] = a.dilation[1] = 1;
     a.before[0] = w.top, a.before[1] = w.left;
-    if (a.channels > 0) DeviceContext::of(c).launch(kernel, a);
+    if (a.channels > 0) c.launch(kernel, a);
   };
 }
 
@@ -170,11 +170,10 @@ AB_OP(im2sequence)
     .infer(infer)
     .grad_reads({"X", "Y"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [parts = Parts(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        const T* from = c[x].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
         parts.each(c, offsets(c[out]), c[out].shape()[1], [=, width = parts.windows.width](const Chunk& p) {
           T* row = to + p.to;
           for (int64_t k = 0; k < width; ++k) {
@@ -184,20 +183,19 @@ AB_OP(im2sequence)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued<typename decltype(tag)::type>("unfold", op, op.in("X"), op.out("Out"), false);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return queued<T>("unfold", op, op.in("X"), op.out("Out"), false);
     });
 
 AB_GRAD(im2sequence)
     .doc("X@GRAD = the sum of the gradients of all windows that contain an element.")
     .dtype_of_input("X")
     .shape_from("Y")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [parts = Parts(op), dout = op.in("Out@GRAD"), x = op.in("X"), y = op.in("Y"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
-        const T* g = c[dout].template data<T>();
+        const T* g = c[dout].data<T>();
         T* to = zeroed<T>(c, dx);
         Offsets ends{0};
         for (int64_t n = 0; n < c[x].shape()[0]; ++n) {
@@ -209,8 +207,8 @@ AB_GRAD(im2sequence)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued<typename decltype(tag)::type>("unfold_grad", op, op.in("Out@GRAD"), op.out("X@GRAD"), true);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return queued<T>("unfold_grad", op, op.in("Out@GRAD"), op.out("X@GRAD"), true);
     });
 
 }  // namespace

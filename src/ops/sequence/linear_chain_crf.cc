@@ -69,8 +69,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
   return [=, work = std::make_shared<Workspace>()](KernelContext& c) {
     const Spans spans = crf_spans(c, x, length, length ? nullptr : &c[label].lod().front(), &work->lengths);
     const int64_t tags = c[w].shape()[1], rows = c[x].numel() / tags;
-    T *a = c[alpha].template mutable_data<T>(), *xe = c[x_exps].template mutable_data<T>();
-    T *we = c[w_exps].template mutable_data<T>(), *out = c[loss].template mutable_data<T>();
+    T *a = c[alpha].mutable_data<T>(), *xe = c[x_exps].mutable_data<T>();
+    T *we = c[w_exps].mutable_data<T>(), *out = c[loss].mutable_data<T>();
     const Chain<T> chain{tags, c[x].data<T>(), xe, c[w].data<T>(), we, as_int64(c[label], &work->ids)};
     check_tags(spans, chain.labels, tags);
     T* largest = work->rows<T>(&work->largest, rows);
@@ -116,7 +116,7 @@ AB_OP(linear_chain_crf)
     .grad_reads({"Emission", "Transition", "Label", "Length"}, {"Alpha", "EmissionExps", "TransitionExps"})
     .grad_from({"LogLikelihood"})
     .grad_to({"Emission", "Transition"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::sequence::linear_chain_crf_op

@@ -126,7 +126,7 @@ void way_back(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64
   }
 }
 
-template <class T> Kernel gradient(const KernelArgs& op) {
+constexpr auto gradient = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("Emission"), w = op.in("Transition"), label = op.in("Label"), length = op.in("Length");
   const In alpha = op.in("Alpha"), x_exps = op.in("EmissionExps"), w_exps = op.in("TransitionExps");
   const In dloss = op.in("LogLikelihood@GRAD");
@@ -147,9 +147,9 @@ template <class T> Kernel gradient(const KernelArgs& op) {
     T* pairs = work->get(&work->pairs, Shape{tags, tags});
     const int64_t steps = std::max<int64_t>(0, rows - 1);
     work->gemm.run(c, {.m = tags, .n = tags, .k = steps, .trans_a = true}, a, next + (steps > 0 ? tags : 0), pairs);
-    transition_gradient(chain, spans, beta, pairs, g, c[dw].template mutable_data<T>());
+    transition_gradient(chain, spans, beta, pairs, g, c[dw].mutable_data<T>());
   };
-}
+};
 
 AB_GRAD(linear_chain_crf)
     .doc("Gradients: the probabilities of each tag, of the first, of the last and of each pair, minus those of Label.")
@@ -162,7 +162,7 @@ AB_GRAD(linear_chain_crf)
       c.out("Emission@GRAD").lod = nullptr;
       c.out("Emission@GRAD").lod_level = 0;
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(gradient);
 
 }  // namespace
 }  // namespace anabranch::sequence::linear_chain_crf_grad_op

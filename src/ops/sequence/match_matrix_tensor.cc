@@ -86,15 +86,14 @@ void row_of_products(const T* a, const T* columns, int64_t padded, int64_t width
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), y = op.in("Y"), w = op.in("W");
   const Out out = op.out("Out"), products = op.out("Tmp");
   return [=, gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
     const int64_t channels = c[w].shape()[1], width = c[y].shape()[1], step = channels * width;
-    T *tmp = c[products].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
-    gemm->run(c, {.m = c[x].shape()[0], .n = step, .k = c[x].shape()[1]}, c[x].template data<T>(),
-              c[w].template data<T>(), tmp);
-    const T* right = c[y].template data<T>();
+    T *tmp = c[products].mutable_data<T>(), *to = c[out].mutable_data<T>();
+    gemm->run(c, {.m = c[x].shape()[0], .n = step, .k = c[x].shape()[1]}, c[x].data<T>(), c[w].data<T>(), tmp);
+    const T* right = c[y].data<T>();
     each(c, c[x], c[y], channels, [=](const Pairs& p) {
       Workspace room;
       T* columns;
@@ -106,9 +105,9 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), y = op.in("Y"), w = op.in("W"), products = op.in("Tmp"), dout = op.in("Out@GRAD");
   const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"), dw = op.out("W@GRAD");
   return [=, scratch = std::make_shared<Tensor>(), by_x = std::make_shared<Gemm<T>>(),
@@ -119,7 +118,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     T* dtmp = scratch->template mutable_data<T>();
     std::fill(dtmp, dtmp + rows * step, T{0});
     T* to = zeroed<T>(c, dy);
-    const T *tmp = c[products].template data<T>(), *right = c[y].template data<T>(), *g = c[dout].template data<T>();
+    const T *tmp = c[products].data<T>(), *right = c[y].data<T>(), *g = c[dout].data<T>();
     each(c, c[x], c[y], channels, [=](const Pairs& p) {
       const T* slope = g + p.out;
       for (int64_t t = 0; t < channels; ++t) {
@@ -134,15 +133,13 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
     if (c.needs(dx)) {
-      by_x->run(c, {.m = rows, .n = inner, .k = step, .trans_b = true}, dtmp, c[w].template data<T>(),
-                c[dx].template mutable_data<T>());
+      by_x->run(c, {.m = rows, .n = inner, .k = step, .trans_b = true}, dtmp, c[w].data<T>(), c[dx].mutable_data<T>());
     }
     if (c.needs(dw)) {
-      by_w->run(c, {.m = inner, .n = step, .k = rows, .trans_a = true}, c[x].template data<T>(), dtmp,
-                c[dw].template mutable_data<T>());
+      by_w->run(c, {.m = inner, .n = step, .k = rows, .trans_a = true}, c[x].data<T>(), dtmp, c[dw].mutable_data<T>());
     }
   };
-}
+};
 
 AB_OP(match_matrix_tensor)
     .doc("Out = for each sequence the numbers x W[:, t, :] y, for all t, rows x of X and rows y of Y.")
@@ -157,14 +154,14 @@ AB_OP(match_matrix_tensor)
     .infer(infer)
     .grad_reads({"X", "Y", "W"}, {"Tmp"})
     .grad_from({"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(match_matrix_tensor)
     .doc("Gradients of match_matrix_tensor with respect to X, Y and W.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::match_matrix_tensor_op

@@ -162,10 +162,8 @@ Slab<const typename On::Number> first_rows(const typename On::Context& c, typena
 // Declares a kernel that is a template over On, for float32 and float64 on the host and on devices. Its name is unique
 // in its namespace: GCC gives templates of unnamed namespaces external linkage as arguments.
 template <template <class> class K> void run_on_both(OpDef& def) {
-  def.cpu<float, double>(
-      [](auto tag, const KernelArgs& op) -> Kernel { return K<OnHost<typename decltype(tag)::type>>(op); });
-  def.device<float, double>(
-      [](auto tag, const KernelArgs& op) -> Kernel { return K<OnDevice<typename decltype(tag)::type>>(op); });
+  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return K<OnHost<T>>(op); });
+  def.device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return K<OnDevice<T>>(op); });
 }
 
 // The same for float32 alone.

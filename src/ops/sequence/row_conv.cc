@@ -100,15 +100,15 @@ void filter_gradient(const Ranges& ranges, const T* x, const T* g, int64_t tap, 
   std::transform(sums, sums + (end - begin), dw + begin, [](double sum) { return static_cast<T>(sum); });
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD");
   const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD");
   return [=](KernelContext& c) {
     const T *xs = c[x].data<T>(), *g = c[dout].data<T>();
-    if (c.needs(dx)) slide_all(c, c[x], g, c[filter], -1, c[dx].template mutable_data<T>());
+    if (c.needs(dx)) slide_all(c, c[x], g, c[filter], -1, c[dx].mutable_data<T>());
     if (!c.needs(dfilter)) return;
     const int64_t taps = c[filter].shape()[0], width = c[filter].shape()[1], blocks = (width + kColumns - 1) / kColumns;
-    T* dw = c[dfilter].template mutable_data<T>();
+    T* dw = c[dfilter].mutable_data<T>();
     const Ranges ranges(c[x]);
     const int64_t work = std::max<int64_t>(1, c[x].numel() / std::max<int64_t>(1, blocks));
     c.parallel_for(taps * blocks, kGrain / work + 1, [&](int64_t first, int64_t last) {
@@ -118,16 +118,16 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 // ---- on devices
 
-device::RowConvArgs args_of(const KernelContext& c, In x, In filter, device::Upload* upload) {
+device::RowConvArgs args_of(const DeviceContext& c, In x, In filter, device::Upload* upload) {
   const Ranges ranges(c[x]);
   device::RowConvArgs a{};
   a.x = device::operand(c[x]);
   a.filter = device::operand(c[filter]);
-  a.offsets = upload->of(DeviceContext::of(c), ranges.all());
+  a.offsets = upload->of(c, ranges.all());
   a.sequences = ranges.count;
   a.rows = ranges.begin(ranges.count);
   a.width = c[filter].shape()[1];
@@ -135,26 +135,26 @@ device::RowConvArgs args_of(const KernelContext& c, In x, In filter, device::Upl
   return a;
 }
 
-template <class T> Kernel queued_forward(const KernelArgs& op) {
+constexpr auto queued_forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("row_conv"), upload = device::Upload(), x = op.in("X"),
-          filter = op.in("Filter"), out = op.out("Out")](KernelContext& c) mutable {
+          filter = op.in("Filter"), out = op.out("Out")](const DeviceContext& c) mutable {
     device::RowConvArgs a = args_of(c, x, filter, &upload);
     a.y = device::operand(c[out]);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
-template <class T> Kernel queued_backward(const KernelArgs& op) {
+constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("row_conv_grad"), upload = device::Upload(), x = op.in("X"),
           filter = op.in("Filter"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-          dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {
+          dfilter = op.out("Filter@GRAD")](const DeviceContext& c) mutable {
     device::RowConvArgs a = args_of(c, x, filter, &upload);
     a.dout = device::operand(c[dout]);
     a.y = device::needed_operand(c, dx);
     a.dfilter = device::needed_operand(c, dfilter);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 AB_OP(row_conv)
     .doc("Out[t] = the sum over j of X[t + j] Filter[j], column by column, for t + j within the sequence.")
@@ -164,22 +164,17 @@ AB_OP(row_conv)
     .out("Out", "like X")
     .infer(infer)
     .grad_reads({"X", "Filter"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), filter = op.in("Filter"), out = op.out("Out")](KernelContext& c) {
-        slide_all(c, c[x], c[x].data<T>(), c[filter], 1, c[out].template mutable_data<T>());
+        slide_all(c, c[x], c[x].data<T>(), c[filter], 1, c[out].mutable_data<T>());
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .device<float, double, float16, bfloat16>(queued_forward);
 
 AB_GRAD(row_conv)
     .doc("Gradients of row_conv with respect to X and Filter.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>(queued_backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::row_conv_op

@@ -45,7 +45,7 @@ int64_t infer_columns(const InferContext& c) {
   return c.in("Filter").shape[1];
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), filter = op.in("Filter"), padding = padding_of(op);
   const Out out = op.out("Out");
   const Context context(op.op());
@@ -57,9 +57,9 @@ template <class T> Kernel forward(const KernelArgs& op) {
     gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, columns->mutable_data<T>(),
                    padding ? c[padding].data<T>() : nullptr);
     gemm->run(c, {.m = rows, .n = c[filter].shape()[1], .k = k}, columns->data<T>(), c[filter].data<T>(),
-              c[out].template mutable_data<T>());
+              c[out].mutable_data<T>());
   };
-}
+};
 
 // Adds the columns to the gradients of X and of the padding; each may be null.
 template <class T>
@@ -74,7 +74,7 @@ void scatter(const Offsets& o, const Context& context, const T* columns, int64_t
   }
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD"), padding = padding_of(op);
   const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD"), dpadding = op.out("PaddingData@GRAD");
   const Context context(op.op());
@@ -88,7 +88,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     if (c.needs(dfilter)) {
       gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, buffer,
                      padding ? c[padding].data<T>() : nullptr);
-      by_filter->run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, buffer, g, c[dfilter].template mutable_data<T>());
+      by_filter->run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, buffer, g, c[dfilter].mutable_data<T>());
     }
     T *to_x = zeroed<T>(c, dx), *to_padding = zeroed<T>(c, dpadding);
     if (to_x || (padding && to_padding)) {
@@ -96,7 +96,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       scatter(offsets(c[x]), context, buffer, width, to_x, padding ? to_padding : nullptr);
     }
   };
-}
+};
 
 // ---- on devices
 
@@ -145,34 +145,31 @@ template <class T> class QueuedContext {
   device::Scratch columns_;
 };
 
-template <class T> Kernel queued_forward(const KernelArgs& op) {
+constexpr auto queued_forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [around = QueuedContext<T>(op), product = device::Gemm<T>(), x = op.in("X"), filter = op.in("Filter"),
-          padding = padding_of(op), out = op.out("Out")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
-    const Tensor& columns = around.gather(queued, c[x], padding ? &c[padding] : nullptr);
-    product.run(queued, {.m = c[x].rows(), .n = c[filter].shape()[1], .k = columns.shape()[1]}, columns, c[filter],
-                c[out]);
+          padding = padding_of(op), out = op.out("Out")](const DeviceContext& c) mutable {
+    const Tensor& columns = around.gather(c, c[x], padding ? &c[padding] : nullptr);
+    product.run(c, {.m = c[x].rows(), .n = c[filter].shape()[1], .k = columns.shape()[1]}, columns, c[filter], c[out]);
   };
-}
+};
 
-template <class T> Kernel queued_backward(const KernelArgs& op) {
+constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [around = QueuedContext<T>(op), by_x = device::Gemm<T>(), by_filter = device::Gemm<T>(), x = op.in("X"),
           filter = op.in("Filter"), dout = op.in("Out@GRAD"), padding = padding_of(op), dx = op.out("X@GRAD"),
-          dfilter = op.out("Filter@GRAD"), dpadding = op.out("PaddingData@GRAD")](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          dfilter = op.out("Filter@GRAD"), dpadding = op.out("PaddingData@GRAD")](const DeviceContext& c) mutable {
     const int64_t rows = c[x].rows(), k = around.columns(c[x].shape()[1]), n = c[filter].shape()[1];
     if (c.needs(dfilter)) {
-      const Tensor& columns = around.gather(queued, c[x], padding ? &c[padding] : nullptr);
-      by_filter.run(queued, {.m = k, .n = n, .k = rows, .trans_a = true}, columns, c[dout], c[dfilter]);
+      const Tensor& columns = around.gather(c, c[x], padding ? &c[padding] : nullptr);
+      by_filter.run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, columns, c[dout], c[dfilter]);
     }
-    if (!padding) device::fill_zero_if_needed(queued, dpadding);
+    if (!padding) device::fill_zero_if_needed(c, dpadding);
     const device::DeviceOut to_x = device::needed_operand(c, dx);
     const device::DeviceOut to_padding = padding ? device::needed_operand(c, dpadding) : device::DeviceOut{};
     if (!to_x.there() && !to_padding.there()) return;
-    by_x.run(queued, {.m = rows, .n = k, .k = n, .trans_b = true}, c[dout], c[filter], around.room(queued, c[x]));
-    around.scatter(queued, c[x], to_x, to_padding);
+    by_x.run(c, {.m = rows, .n = k, .k = n, .trans_b = true}, c[dout], c[filter], around.room(c, c[x]));
+    around.scatter(c, c[x], to_x, to_padding);
   };
-}
+};
 
 AB_OP(sequence_conv)
     .doc(
@@ -191,10 +188,8 @@ AB_OP(sequence_conv)
       c.share_lod("Out", "X");
     })
     .grad_reads({"X", "Filter", "PaddingData"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(forward)
+    .device<float, double, float16, bfloat16>(queued_forward);
 
 AB_GRAD(sequence_conv)
     .doc("Gradients of sequence_conv with respect to X, Filter and PaddingData.")
@@ -205,10 +200,8 @@ AB_GRAD(sequence_conv)
       grad_as(c, "Filter@GRAD", "Filter");
       grad_as(c, "PaddingData@GRAD", "PaddingData");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>(queued_backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::sequence_conv_op

@@ -107,7 +107,7 @@ template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
     const Plan plan = plan_of<kAs>(op, c[x], c[y]);
     const int64_t width = c[x].row_elems();
     const T* g = c[dout].data<T>();
-    T* to = c[dx].template mutable_data<T>();
+    T* to = c[dx].mutable_data<T>();
     for (int64_t i = 0; i < count(*plan.times); ++i) {
       const int64_t n = plan.length(i) * width;
       std::fill(to, to + n, T{0});
@@ -136,16 +136,15 @@ Offsets sources_of(const Plan& plan) {
 template <bool kAs> Kernel queued_forward(const KernelArgs& args) {
   return [kernels = device::KernelOfIds(device::stem_of_size("gather", dtype_size(args.dtype()))),
           upload = device::Upload(), x = args.in("X"), y = args.in("Y"), out = args.out("Out"),
-          op = args.op()](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          op = args.op()](const DeviceContext& c) mutable {
     device::IndexArgs a{};
     a.x = device::operand(c[x]);
-    a.ids = upload.of(queued, sources_of(plan_of<kAs>(op, c[x], c[y])));
+    a.ids = upload.of(c, sources_of(plan_of<kAs>(op, c[x], c[y])));
     a.y = device::operand(c[out]);
     a.ids_count = c[out].rows();
     a.height = c[x].rows();
     a.width = c[x].row_elems();
-    queued.launch(kernels.of64(), a);
+    c.launch(kernels.of64(), a);
   };
 }
 
@@ -167,27 +166,26 @@ struct Repetitions {
 template <class T, bool kAs> Kernel queued_backward(const KernelArgs& args) {
   return [kernel = device::kernel_of<T>("sum_rows"), starts = device::Upload(), places = device::Upload(),
           x = args.in("X"), y = args.in("Y"), dout = args.in("Out@GRAD"), dx = args.out("X@GRAD"),
-          op = args.op()](KernelContext& c) mutable {
+          op = args.op()](const DeviceContext& c) mutable {
     if (!c.needs(dx)) return;
-    const DeviceContext& queued = DeviceContext::of(c);
     const Repetitions repetitions(plan_of<kAs>(op, c[x], c[y]));
     device::SumRowsArgs a{};
     a.x = device::operand(c[dout]);
-    a.starts = starts.of(queued, repetitions.starts);
-    a.places = places.of(queued, repetitions.places);
+    a.starts = starts.of(c, repetitions.starts);
+    a.places = places.of(c, repetitions.places);
     a.y = device::operand(c[dx]);
     a.rows = c[x].rows();
     a.width = c[x].row_elems();
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
 template <bool kAs> void gradient(OpDef& def) {
   def.doc("X@GRAD = the sums of Out@GRAD over the repetitions.").grad_lod("X@GRAD", "X");
   def.cpu<float, double, int32_t, int64_t>(
-      [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
+      []<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T, kAs>(op); });
   def.device<float, double, float16, bfloat16, int32_t, int64_t>(
-      [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type, kAs>(op); });
+      []<class T>(TypeTag<T>, const KernelArgs& op) { return queued_backward<T, kAs>(op); });
 }
 
 AB_OP(sequence_expand)

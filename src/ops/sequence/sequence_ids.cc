@@ -29,14 +29,13 @@ AB_OP(sequence_enumerate)
       c.share_lod("Out", "X");
     })
     .no_grad("ids have no gradient")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int64_t window = op.attr<int32_t>("win_size");
       const T pad = static_cast<T>(op.attr<int32_t>("pad_value"));
       return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Offsets& o = offsets(c[x]);
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         for (size_t s = 1; s < o.size(); ++s) {
           for (int64_t t = o[s - 1]; t < o[s]; ++t) {
             for (int64_t k = 0; k < window; ++k) *to++ = t + k < o[s] ? from[t + k] : pad;
@@ -78,11 +77,10 @@ AB_OP(sequence_erase)
       set_lod(c, "Out", with_last(lod_of(c, "X"), std::move(made)));
     })
     .no_grad("ids have no gradient")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [tokens = op.attr<std::vector<int32_t>>("tokens"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         for (int64_t t = 0; t < c[x].numel(); ++t) {
           if (std::find(tokens.begin(), tokens.end(), from[t]) == tokens.end()) *to++ = from[t];
         }

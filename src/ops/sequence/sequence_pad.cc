@@ -72,15 +72,14 @@ AB_OP(sequence_pad)
     .grad_reads({"X"})
     .grad_from({"Out"})
     .grad_to({"X"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), pad = op.in("PadValue"), out = op.out("Out"), lengths = op.out("Length")](KernelContext& c) {
             const Offsets& o = offsets(c[x]);
             const int64_t length = c[out].shape()[1], width = c[x].row_elems();
             const bool one = c[pad].numel() == 1;
-            T* to = c[out].template mutable_data<T>();
-            int64_t* n = c.needs(lengths) ? c[lengths].template mutable_data<int64_t>() : nullptr;
+            T* to = c[out].mutable_data<T>();
+            int64_t* n = c.needs(lengths) ? c[lengths].mutable_data<int64_t>() : nullptr;
             for (int64_t s = 0; s < count(o); ++s) {
               const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
               pad_sequence(c[x].data<T>() + first * width, rows, length, width, c[pad].data<T>(), one,
@@ -109,12 +108,10 @@ AB_GRAD(sequence_pad)
       }
       grad_as(c, "X@GRAD", "X", "X");
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
-        take_rows(offsets(c[x]), c[dout].data<T>(), c[dout].shape()[1], c[x].row_elems(),
-                  c[dx].template mutable_data<T>());
+        take_rows(offsets(c[x]), c[dout].data<T>(), c[dout].shape()[1], c[x].row_elems(), c[dx].mutable_data<T>());
       };
     });
 
@@ -171,12 +168,10 @@ AB_OP(sequence_unpad)
     .grad_reads({"X"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Shape& shape = c[x].shape();
-        take_rows(offsets(c[out]), c[x].data<T>(), shape[1], shape.numel(2, shape.rank()),
-                  c[out].template mutable_data<T>());
+        take_rows(offsets(c[out]), c[x].data<T>(), shape[1], shape.numel(2, shape.rank()), c[out].mutable_data<T>());
       };
     });
 
@@ -194,15 +189,14 @@ AB_GRAD(sequence_unpad)
       }
       grad_as(c, "X@GRAD", "X", "X");
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
         const Offsets& o = offsets(c[dout]);
         const Shape& shape = c[x].shape();
         const int64_t width = shape.numel(2, shape.rank());
         const T* g = c[dout].data<T>();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         std::fill(to, to + c[dx].numel(), T{0});
         for (int64_t s = 0; s < count(o); ++s) {
           const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
@@ -257,9 +251,8 @@ AB_OP(sequence_mask)
         const int64_t* n = as_int64(c[x], scratch.get());
         const Shape& shape = c[y].shape();
         const int64_t length = shape[shape.rank() - 1];
-        visit_dtype(c[y].dtype(), [&](auto tag) {
-          using T = typename decltype(tag)::type;
-          T* to = c[y].template mutable_data<T>();
+        visit_dtype(c[y].dtype(), [&]<class T>(TypeTag<T>) {
+          T* to = c[y].mutable_data<T>();
           for (int64_t i = 0; i < c[x].numel(); ++i) {
             for (int64_t j = 0; j < length; ++j) to[i * length + j] = static_cast<T>(j < n[i]);
           }

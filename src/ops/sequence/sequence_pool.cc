@@ -54,8 +54,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const Offsets& o = offsets(c[x]);
     const int64_t width = c[x].row_elems(), n = count(o);
     const T* from = c[x].data<T>();
-    T* to = c[out].template mutable_data<T>();
-    int32_t* index = pool == Pool::kMax && c.needs(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
+    T* to = c[out].mutable_data<T>();
+    int32_t* index = pool == Pool::kMax && c.needs(max_index) ? c[max_index].mutable_data<int32_t>() : nullptr;
     const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
     c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
       in_wide_vectors([=, &o] {
@@ -79,7 +79,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), dout = op.in("Out@GRAD"), max_index = op.in("MaxIndex");
   const Out dx = op.out("X@GRAD");
   const Pool pool = pool_of(op.op());
@@ -89,7 +89,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t width = c[x].row_elems(), n = count(o);
     const T* g = c[dout].data<T>();
     const int32_t* index = pool == Pool::kMax ? c[max_index].data<int32_t>() : nullptr;
-    T* to = c[dx].template mutable_data<T>();
+    T* to = c[dx].mutable_data<T>();
     const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
     c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -103,7 +103,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 // ---- on devices
 
@@ -128,35 +128,33 @@ device::SequencePoolArgs args_of(Pool pool, const Tensor& x) {
   return a;
 }
 
-template <class T> Kernel queued_forward(const KernelArgs& op) {
+constexpr auto queued_forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("sequence_pool"), upload = device::Upload(), pool = pool_of(op.op()),
           x = op.in("X"), out = op.out("Out"), max_index = op.out("MaxIndex"),
-          pad = static_cast<double>(op.attr<float>("pad_value"))](KernelContext& c) mutable {
-    const DeviceContext& queued = DeviceContext::of(c);
+          pad = static_cast<double>(op.attr<float>("pad_value"))](const DeviceContext& c) mutable {
     device::SequencePoolArgs a = args_of(pool, c[x]);
     a.x = device::operand(c[x]);
-    a.offsets = upload.of(queued, offsets(c[x]));
+    a.offsets = upload.of(c, offsets(c[x]));
     a.y = device::operand(c[out]);
     if (pool == Pool::kMax) a.index = device::needed_operand(c, max_index);
     a.pad = pad;
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
-template <class T> Kernel queued_backward(const KernelArgs& op) {
+constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("sequence_pool_grad"), upload = device::Upload(), pool = pool_of(op.op()),
           x = op.in("X"), dout = op.in("Out@GRAD"), max_index = op.in("MaxIndex"),
-          dx = op.out("X@GRAD")](KernelContext& c) mutable {
+          dx = op.out("X@GRAD")](const DeviceContext& c) mutable {
     if (!c.needs(dx)) return;
-    const DeviceContext& queued = DeviceContext::of(c);
     device::SequencePoolArgs a = args_of(pool, c[x]);
     a.x = device::operand(c[dout]);
-    a.offsets = upload.of(queued, offsets(c[x]));
+    a.offsets = upload.of(c, offsets(c[x]));
     if (pool == Pool::kMax) a.index_in = device::operand(c[max_index]);
     a.y = device::operand(c[dx]);
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 // MaxIndex is read only for MAX.
 void differentiate(GradContext& g) {
@@ -181,10 +179,8 @@ AB_OP(sequence_pool)
     .infer(infer)
     .grad_reads({"X"}, {"MaxIndex"})
     .grad(differentiate)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); })
+    .device<float, double, float16, bfloat16>(queued_forward);
 
 AB_GRAD(sequence_pool)
     .doc("X@GRAD: each sequence's gradient, distributed over its rows by their weights in Out.")
@@ -192,10 +188,8 @@ AB_GRAD(sequence_pool)
     .grad_lod("X@GRAD", "X")
     .dtype_of_input("Out@GRAD")
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>(backward)
+    .device<float, double, float16, bfloat16>(queued_backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::sequence_pool_op

@@ -47,12 +47,11 @@ AB_OP(sequence_scatter)
     })
     .grad_reads({"Ids", "Updates"})
     .grad_to({"X", "Updates"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"), out = op.out("Out"),
               scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const T *from = c[x].data<T>(), *u = c[updates].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         std::copy(from, from + c[x].numel(), to);
         each_place(c[ids], scratch.get(), c[x].shape()[1], [=](int64_t at, int64_t k) { to[at] += u[k]; });
       };
@@ -66,14 +65,13 @@ AB_GRAD(sequence_scatter)
       grad_as(c, "X@GRAD", "Out@GRAD");
       grad_as(c, "Updates@GRAD", "Updates");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), du = op.out("Updates@GRAD"),
               scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const T* g = c[dout].data<T>();
-        if (c.needs(dx)) std::copy(g, g + c[dout].numel(), c[dx].template mutable_data<T>());
+        if (c.needs(dx)) std::copy(g, g + c[dout].numel(), c[dx].mutable_data<T>());
         if (!c.needs(du)) return;
-        T* to = c[du].template mutable_data<T>();
+        T* to = c[du].mutable_data<T>();
         each_place(c[ids], scratch.get(), c[dout].shape()[1], [=](int64_t at, int64_t k) { to[k] = g[at]; });
       };
     });

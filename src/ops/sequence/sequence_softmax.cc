@@ -61,36 +61,32 @@ AB_OP(sequence_softmax)
       c.same_as("Out", "X");
     })
     .grad_reads({"X"}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         const auto& o = offsets(c[x]);
         each_run(c, o, c[x].numel(),
                  [&o, from, to](int64_t begin, int64_t end) { softmax_run(o, begin, end, from, to); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("sequence_softmax"), upload = device::Upload(), x = op.in("X"),
-              out = op.out("Out")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              out = op.out("Out")](const DeviceContext& c) mutable {
         const Offsets& o = offsets(c[x]);
-        queued.launch(kernel, device::SequenceSoftmaxArgs{
-                                  device::operand(c[x]), {}, upload.of(queued, o), device::operand(c[out]), count(o)});
+        c.launch(kernel, device::SequenceSoftmaxArgs{
+                             device::operand(c[x]), {}, upload.of(c, o), device::operand(c[out]), count(o)});
       };
     });
 
 AB_GRAD(sequence_softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over each sequence.")
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
         const T *value = c[y].data<T>(), *g = c[dy].data<T>();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         const auto& o = offsets(c[x]);
         each_run(c, o, c[x].numel(), [&o, value, g, to](int64_t begin, int64_t end) {
           each_sequence(o, begin, end, [=](int64_t first, int64_t length) {
@@ -99,15 +95,13 @@ AB_GRAD(sequence_softmax)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("sequence_softmax_grad"), upload = device::Upload(), x = op.in("X"),
-              y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+              y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](const DeviceContext& c) mutable {
         if (!c.needs(dx)) return;
-        const DeviceContext& queued = DeviceContext::of(c);
         const Offsets& o = offsets(c[x]);
-        queued.launch(kernel, device::SequenceSoftmaxArgs{device::operand(c[y]), device::operand(c[dy]),
-                                                          upload.of(queued, o), device::operand(c[dx]), count(o)});
+        c.launch(kernel, device::SequenceSoftmaxArgs{device::operand(c[y]), device::operand(c[dy]), upload.of(c, o),
+                                                     device::operand(c[dx]), count(o)});
       };
     });
 

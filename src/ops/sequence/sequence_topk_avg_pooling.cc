@@ -68,13 +68,13 @@ struct Slots {
   int64_t count() const { return static_cast<int64_t>(topks.size()); }
 };
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [slots = Slots(op), out = op.out("Out"), pos = op.out("pos"),
           places = std::make_shared<std::vector<int32_t>>()](KernelContext& c) {
     const int64_t most = largest(slots.topks), channels = slots.channels, count = slots.count();
-    const T* x = c[slots.x].template data<T>();
-    T* to = c[out].template mutable_data<T>();
-    auto* found = c[pos].template mutable_data<int32_t>();
+    const T* x = c[slots.x].data<T>();
+    T* to = c[out].mutable_data<T>();
+    auto* found = c[pos].mutable_data<int32_t>();
     each_row(offsets(c[slots.x]), slots.sizes(c), channels, [&](int64_t at, int64_t n, int64_t row, int64_t channel) {
       int32_t* own = found + (row * channels + channel) * most;
       find_largest(x + at, n, most, places.get(), own);
@@ -86,14 +86,14 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [slots = Slots(op), pos = op.in("pos"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
     if (!c.needs(dx)) return;
     const int64_t most = largest(slots.topks), channels = slots.channels, count = slots.count();
-    const auto* found = c[pos].template data<int32_t>();
-    const T* g = c[dout].template data<T>();
+    const auto* found = c[pos].data<int32_t>();
+    const T* g = c[dout].data<T>();
     T* to = zeroed<T>(c, dx);
     each_row(offsets(c[slots.x]), slots.sizes(c), channels, [&](int64_t at, int64_t n, int64_t row, int64_t channel) {
       const int32_t* own = found + (row * channels + channel) * most;
@@ -107,7 +107,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 AB_OP(sequence_topk_avg_pooling)
     .doc(
@@ -126,13 +126,13 @@ AB_OP(sequence_topk_avg_pooling)
     .grad_reads({"X", "ROW", "COLUMN"}, {"pos"})
     .grad_from({"Out"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(sequence_topk_avg_pooling)
     .doc("X@GRAD distributes Out@GRAD over the k largest numbers.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::sequence_topk_avg_pooling_op

@@ -89,12 +89,12 @@ template <class T> void add_products(const T* a, const T* b, int64_t k, int64_t 
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In x = op.in("X"), rows = op.in("ROW"), columns = op.in("COLUMN"), w = op.in("W");
   return [=, filter = Filter(op), out = op.out("Out"), col = op.out("Col"),
           places = std::make_shared<Places>()](KernelContext& c) {
     places->find(filter, {offsets(c[rows]), offsets(c[columns])});
-    const T *from = c[x].template data<T>(), *weights = c[w].template data<T>();
+    const T *from = c[x].data<T>(), *weights = c[w].data<T>();
     T *taps = zeroed<T>(c, col), *to = zeroed<T>(c, out);
     c.parallel_for(places->count(), 1, [&](int64_t first, int64_t last) {
       for (int64_t k = first; k < last; ++k) {
@@ -109,7 +109,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
+};
 
 // dw[o, tap] = sum over all windows of all images of g[o, window] column[tap, window].
 template <class T>
@@ -125,18 +125,19 @@ void filter_gradient(const KernelContext& c, const Filter& f, const Places& plac
       }
       dw[k] = sum;
     }
+    dw[k] = sum;
   });
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In rows = op.in("ROW"), columns = op.in("COLUMN"), w = op.in("W"), col = op.in("Col"), dout = op.in("Out@GRAD");
   const Out dx = op.out("X@GRAD"), dw = op.out("W@GRAD");
   return [=, filter = Filter(op), places = std::make_shared<Places>(),
           scratch = std::make_shared<Tensor>()](KernelContext& c) {
     places->find(filter, {offsets(c[rows]), offsets(c[columns])});
-    const T *g = c[dout].template data<T>(), *weights = c[w].template data<T>();
+    const T *g = c[dout].data<T>(), *weights = c[w].data<T>();
     if (c.needs(dw)) {
-      filter_gradient(c, filter, *places, g, c[col].template data<T>(), c[dw].template mutable_data<T>());
+      filter_gradient(c, filter, *places, g, c[col].data<T>(), c[dw].mutable_data<T>());
     }
     T* to = zeroed<T>(c, dx);
     if (!to) return;
@@ -154,11 +155,11 @@ template <class T> Kernel backward(const KernelArgs& op) {
             for (int64_t j = 0; j < windows; ++j) own[t * windows + j] += weights[o * taps + t] * slope[j];
           }
         }
-        each_tap(filter, places->sizes[s], [=](int64_t at, int64_t tap) { image[at] += own[tap]; });
       }
+      each_tap(filter, places->sizes[s], [=](int64_t at, int64_t tap) { image[at] += own[tap]; });
     });
   };
-}
+};
 
 void attrs(OpDef& def) {
   for (const char* name : {"InputChannel", "OutputChannel", "StrideH", "StrideW", "KernelH", "KernelW"}) {
@@ -180,13 +181,13 @@ AB_OP(var_conv_2d)
     .grad_reads({"X", "ROW", "COLUMN", "W"}, {"Col"})
     .grad_from({"Out"})
     .grad_to({"X", "W"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(forward);
 
 AB_GRAD(var_conv_2d)
     .doc("Gradients of var_conv_2d with respect to X and W.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>(backward);
 
 }  // namespace
 }  // namespace anabranch::sequence::var_conv_2d_op

@@ -158,8 +158,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
                      blank,
                      frames,
                      labels,
-                     c[slopes].template mutable_data<T>(),
-                     c[loss].template mutable_data<T>()};
+                     c[slopes].mutable_data<T>(),
+                     c[loss].mutable_data<T>()};
     check_classes(labels, ctc.labels, classes);
     plan(frames.spans, labels, scratch.get());
     c.parallel_for(batch, kGrain / std::max<int64_t>(1, rows * classes) + 1, [&](int64_t first, int64_t last) {
@@ -215,7 +215,7 @@ AB_OP(warpctc)
     .grad_reads({"Logits", "LogitsLength"}, {"WarpCTCGrad"})
     .grad_from({"Loss"})
     .grad_to({"Logits"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
 
 AB_GRAD(warpctc)
     .doc("Logits@GRAD = WarpCTCGrad Loss@GRAD, with norm_by_times divided by the number of rows.")
@@ -228,7 +228,7 @@ AB_GRAD(warpctc)
       for (const char* slot : {"WarpCTCGrad", "Loss@GRAD"}) check_same_dtype(c, "Logits", slot);
       grad_as(c, "Logits@GRAD", "Logits", "Logits");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return gradient<T>(op); });
 
 }  // namespace
 }  // namespace anabranch::sequence::warpctc_op

@@ -79,7 +79,7 @@ AB_OP(cvm)
       return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), y = op.out("Y")](KernelContext& c) {
         const int64_t rows = c[x].rows(), width = c[x].row_elems(), grain = kCheapGrain / width + 1;
         const T* from = c[x].data<T>();
-        T* to = c[y].template mutable_data<T>();
+        T* to = c[y].mutable_data<T>();
         c.parallel_for(rows, grain, [=](int64_t begin, int64_t end) {
           if (kept) return rows_with_counts(from, to, begin, end, width);
           for (int64_t r = begin; r < end; ++r) {
@@ -103,7 +103,7 @@ AB_GRAD(cvm)
         if (!c.needs(dx)) return;
         const int64_t width = c[x].row_elems(), skipped = kept ? 0 : kCounts;
         const T *g = c[dy].data<T>(), *count = c[counts].data<T>();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         each_row(c[x], [=](int64_t row, int64_t sample) {
           for (int64_t k = 0; k < width; ++k) {
             to[row * width + k] = k < kCounts ? count[sample * kCounts + k] : g[row * (width - skipped) + k - skipped];

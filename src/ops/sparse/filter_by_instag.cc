@@ -81,16 +81,16 @@ void infer_filter(InferContext& c) {
   sequence::set_lod(c, "IndexMap", sequence::one_level(std::move(ones)));
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [grouped = op.attr<bool>("is_lod"), filler = static_cast<T>(op.attr<int64_t>("out_val_if_empty")),
           x = op.in("Ins"), tags = op.in("Ins_tag"), filter = op.in("Filter_tag"), out = op.out("Out"),
           weight = op.out("LossWeight"), map = op.out("IndexMap")](KernelContext& c) {
     const Samples all = samples_of(grouped, c[x].rows(), c[x].lod());
     const Kept kept(all, c[tags], c[tags].lod(), c[filter]);
     const int64_t width = c[x].row_elems();
-    T* to = c[out].template mutable_data<T>();
-    float* w = c[weight].template mutable_data<float>();
-    int64_t *m = c[map].template mutable_data<int64_t>(), at = 0;
+    T* to = c[out].mutable_data<T>();
+    float* w = c[weight].mutable_data<float>();
+    int64_t *m = c[map].mutable_data<int64_t>(), at = 0;
     for (int64_t i : kept.samples) {
       const int64_t first = all.first(i), rows = all.first(i + 1) - first;
       std::copy_n(c[x].data<T>() + first * width, rows * width, to + at * width);
@@ -104,7 +104,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     m[0] = 0;
     m[1] = m[2] = 1;
   };
-}
+};
 
 AB_OP(filter_by_instag)
     .doc("Out = the samples of Ins with a tag in Filter_tag, one sequence each.")
@@ -121,7 +121,7 @@ AB_OP(filter_by_instag)
     .grad_reads({"Ins"}, {"LossWeight", "IndexMap"})
     .grad_from({"Out"})
     .grad_to({"Ins"})
-    .cpu<float, double, int64_t, int32_t>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
+    .cpu<float, double, int64_t, int32_t>(forward);
 
 AB_GRAD(filter_by_instag)
     .doc("Ins@GRAD = Out@GRAD at the selected rows, zeros elsewhere.")
@@ -143,10 +143,10 @@ AB_GRAD(filter_by_instag)
               dx = op.out("Ins@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
         const int64_t width = c[dx].row_elems();
-        T* to = c[dx].template mutable_data<T>();
+        T* to = c[dx].mutable_data<T>();
         std::fill(to, to + c[dx].numel(), T{0});
-        const int64_t* m = c[map].template data<int64_t>();
-        if (c[weight].numel() == 1 && *c[weight].template data<float>() == 0) return;  // no sample was selected
+        const int64_t* m = c[map].data<int64_t>();
+        if (c[weight].numel() == 1 && *c[weight].data<float>() == 0) return;  // no sample was selected
         for (int64_t i = 0; i < c[map].rows(); ++i, m += 3) {
           AB_CHECK(m[2] >= 0 && m[0] >= 0 && m[1] >= 0 && m[2] <= c[dout].rows() && m[0] <= c[dout].rows() - m[2] &&
                        m[2] <= c[dx].rows() && m[1] <= c[dx].rows() - m[2],

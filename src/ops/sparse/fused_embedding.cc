@@ -176,7 +176,7 @@ template <class T> class GatherConcat {
   void operator()(KernelContext& c) {
     for (const auto& [part, x] : dense_) parts_[part].table = c.at(xs_, x).template data<T>();
     for (size_t k = 0; k < lookup_.size(); ++k) bind(c, k);
-    T* out = c[out_].template mutable_data<T>();
+    T* out = c[out_].mutable_data<T>();
     const int64_t grain = std::max<int64_t>(1, kGrainElems / columns_), stride = columns_;
     const auto count = static_cast<int64_t>(parts_.size());
     c.parallel_for(c[out_].rows(), grain, [=, this](int64_t begin, int64_t end) {

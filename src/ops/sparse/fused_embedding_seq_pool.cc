@@ -33,23 +33,23 @@ template <class Fn> void each_id(const Tensor& ids, const int64_t* id, int64_t p
   }
 }
 
-template <class T> Kernel forward(const KernelArgs& op) {
+constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [padding = op.attr<int64_t>("padding_idx"), w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"),
           source = IdSource::of(op.op()), scratch = std::make_shared<Tensor>()](KernelContext& c) {
     const int64_t* id = as_int64(c[ids], scratch.get());
     check_table_ids(source, c[ids], id, c[w].rows(), padding);
     const int64_t width = c[w].row_elems();
     const T* table = c[w].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     std::fill(to, to + c[out].numel(), T{0});
     each_id(c[ids], id, padding, [=, shared = RowLocks::shared()](int64_t sequence, int64_t row) {
       const RowLocks::Hold hold(table, row, shared);
       for (int64_t k = 0; k < width; ++k) to[sequence * width + k] += table[row * width + k];
     });
   };
-}
+};
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [padding = op.attr<int64_t>("padding_idx"), sparse = op.attr<bool>("is_sparse"), w = op.in("W"),
           ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"), source = IdSource::of(op.op()),
           scratch = std::make_shared<Tensor>()](KernelContext& c) {
@@ -59,7 +59,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t width = c[w].row_elems();
     const T* g = c[dout].data<T>();
     if (!sparse) {
-      T* to = c[dw].template mutable_data<T>();
+      T* to = c[dw].mutable_data<T>();
       std::fill(to, to + c[dw].numel(), T{0});
       each_id(c[ids], id, padding, [=](int64_t sequence, int64_t row) {
         for (int64_t k = 0; k < width; ++k) to[row * width + k] += g[sequence * width + k];
@@ -72,13 +72,13 @@ template <class T> Kernel backward(const KernelArgs& op) {
     rows.rows.clear();
     rows.rows.reserve(static_cast<size_t>(kept));
     rows.value.resize(Shape{kept, width}, dtype_of<T>);
-    T* to = rows.value.template mutable_data<T>();
+    T* to = rows.value.mutable_data<T>();
     each_id(c[ids], id, padding, [&](int64_t sequence, int64_t row) {
       to = std::copy(g + sequence * width, g + (sequence + 1) * width, to);
       rows.rows.push_back(row);
     });
   };
-}
+};
 
 AB_OP(fused_embedding_seq_pool)
     .doc("Out[s] = the sum of the rows of W for the ids of sequence s; zeros for an empty sequence.")
@@ -100,7 +100,7 @@ AB_OP(fused_embedding_seq_pool)
     .grad_reads({"W", "Ids"})
     .grad_to({"W"})
     .with(reports_ids)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); })
+    .cpu<float, double>(forward)
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_pooling<T>(op); });
 
 AB_GRAD(fused_embedding_seq_pool)
@@ -110,7 +110,7 @@ AB_GRAD(fused_embedding_seq_pool)
       if (c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
     })
     .with(rows_on_devices)
-    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T>(op); })
+    .cpu<float, double>(backward)
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_pooling_grad<T>(op); });
 
 }  // namespace

@@ -65,7 +65,7 @@ AB_OP(hash)
       return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const int64_t width = c[x].row_elems();
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         c.parallel_for(c[x].rows(), 2048, [=](int64_t begin, int64_t end) {
           T* at = to + begin * static_cast<int64_t>(hashes);
           for (int64_t r = begin; r < end; ++r) {

@@ -61,15 +61,15 @@ AB_OP(lookup_sparse_table)
         const int64_t width = c[out].row_elems();
         AB_CHECK(table.value.row_elems() == width, ShapeMismatch, "W must have {} columns, got {}", width,
                  table.value.shape().str());
-        const int64_t* id = c[ids].template data<int64_t>();
-        T* to = c[out].template mutable_data<T>();
+        const int64_t* id = c[ids].data<int64_t>();
+        T* to = c[out].mutable_data<T>();
         for (int64_t i = 0; i < c[ids].numel(); ++i, to += width) {
           const int64_t at = places->of(id[i]);
           AB_CHECK(at >= 0 || test, InvalidArgument, "Ids must name existing rows of W, got {}", id[i]);
           if (at < 0) {
             std::fill(to, to + width, T{0});
           } else {
-            std::copy_n(table.value.template data<T>() + at * width, width, to);
+            std::copy_n(table.value.data<T>() + at * width, width, to);
           }
         }
       };

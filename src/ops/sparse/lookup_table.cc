@@ -62,7 +62,7 @@ template <class T> void gather_rows(KernelContext& c, int64_t n, const GatherPar
                  [=](int64_t begin, int64_t end) { gather_parts(&part, 1, begin, end, out, part.width); });
 }
 
-template <class T> Kernel lookup_kernel(const KernelArgs& op) {
+constexpr auto lookup_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In w = op.in("W"), ids = op.in("Ids");
   const Out out = op.out("Out");
   const int64_t padding = op.attr<int64_t>("padding_idx");
@@ -74,7 +74,7 @@ template <class T> Kernel lookup_kernel(const KernelArgs& op) {
     const int64_t* id = as_int64(c[ids], scratch.get());
     check_table_ids(source, c[ids], id, s.height, padding);
     const T* table = c[w].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     if (s.width == 1) return gather_elements(c, s.n, table, id, padding, to);
     zeros->resize(static_cast<size_t>(s.width));
     GatherPart<T> part;
@@ -86,7 +86,7 @@ template <class T> Kernel lookup_kernel(const KernelArgs& op) {
     part.shared = RowLocks::shared();
     gather_rows(c, s.n, part, to);
   };
-}
+};
 
 // Each task owns a range of table rows and visits all ids, so the gradients of one id are added in order of samples.
 template <class T>
@@ -106,7 +106,7 @@ void scatter_add(KernelContext& c, const Sizes& s, const T* dout, const int64_t*
 // In Fluid 1.8.5 the row of padding_idx gets a sparse gradient, although it is documented to get none.
 bool keeps_padding_rows() { return Flags::exact_fluid(); }
 
-template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
+constexpr auto lookup_grad_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD");
   const Out dw = op.out("W@GRAD");
   const int64_t padding = op.attr<int64_t>("padding_idx");
@@ -125,16 +125,16 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
       rows.height = s.height;
       take_rows(id, s.n, skips ? &padding : nullptr, g, s.width, &rows);
     } else {
-      scatter_add(c, s, g, id, padding, c[dw].template mutable_data<T>());
+      scatter_add(c, s, g, id, padding, c[dw].mutable_data<T>());
     }
   };
-}
+};
 
 // ---- device kernels, which report ids outside of the table and read zeros there
 
-template <class T> Kernel queued_lookup(const KernelArgs& op) {
+constexpr auto queued_lookup = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::KernelOfIds(device::stem_of_size("gather", sizeof(T))), w = op.in("W"), ids = op.in("Ids"),
-          out = op.out("Out"), padding = op.attr<int64_t>("padding_idx")](KernelContext& c) {
+          out = op.out("Out"), padding = op.attr<int64_t>("padding_idx")](const DeviceContext& c) {
     device::IndexArgs a{};
     a.x = device::operand(c[w]);
     a.ids = device::operand(c[ids]);
@@ -144,43 +144,41 @@ template <class T> Kernel queued_lookup(const KernelArgs& op) {
     a.width = c[w].shape()[1];
     a.padding = padding;
     a.flags = (padding == kNoPadding ? 0 : device::kHasPadding) | device::kReportsIds;
-    const DeviceContext& queued = DeviceContext::of(c);
-    a.fault = device::fault_of(queued);
-    queued.launch(kernel.of(c[ids]), a);
+    a.fault = device::fault_of(c);
+    c.launch(kernel.of(c[ids]), a);
   };
-}
+};
 
 template <class T> Kernel queued_row_grad(const KernelArgs& op) {
   const int64_t padding = keeps_padding_rows() ? kNoPadding : op.attr<int64_t>("padding_idx");
   return [w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
-          sources = std::vector<QueuedSource>{{.padding = padding}}, rows = QueuedRows<T>()](KernelContext& c) mutable {
+          sources = std::vector<QueuedSource>{{.padding = padding}},
+          rows = QueuedRows<T>()](const DeviceContext& c) mutable {
     if (!c.needs(dw)) return;
     sources[0].ids = &c[ids];
     sources[0].grads = &c[dout];
-    rows.make(DeviceContext::of(c), sources, c[w].shape()[0], c[w].shape()[1],
-              &c.value(dw).template as<SelectedRows>());
+    rows.make(c, sources, c[w].shape()[0], c[w].shape()[1], &c.value(dw).template as<SelectedRows>());
   };
 }
 
-template <class T> Kernel queued_lookup_grad(const KernelArgs& op) {
+constexpr auto queued_lookup_grad = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   if (op.attr<bool>("is_sparse")) return queued_row_grad<T>(op);
   return [kernel = device::kernel_of<T>("scatter"), groups = device::GroupedIds(), ids = op.in("Ids"),
           dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
-          padding = op.attr<int64_t>("padding_idx")](KernelContext& c) mutable {
+          padding = op.attr<int64_t>("padding_idx")](const DeviceContext& c) mutable {
     if (!c.needs(dw)) return;
-    const DeviceContext& queued = DeviceContext::of(c);
-    device::fill_zero(queued, c[dw]);
+    device::fill_zero(c, c[dw]);
     device::ScatterArgs a{};
     a.x = device::operand(c[dout]);
     a.y = device::operand(c[dw]);
-    a.groups = groups.of(queued, c[ids], c[dw].shape()[0]);
+    a.groups = groups.of(c, c[ids], c[dw].shape()[0]);
     a.n = c[ids].numel();
     a.width = c[dw].shape()[1];
     a.skipped = padding;
     a.mode = device::kScatterSum;
-    queued.launch(kernel, a);
+    c.launch(kernel, a);
   };
-}
+};
 
 // ---- declarations
 
@@ -205,16 +203,16 @@ void look_up(OpDef& def, bool last_is_one) {
       .grad_reads({"W", "Ids"})
       .grad_to({"W"})
       .with(reports_ids)
-      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return lookup_kernel<T>(op); })
-      .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_lookup<T>(op); });
+      .cpu<float, double>(lookup_kernel)
+      .device<float, double>(queued_lookup);
 }
 
 void gradient(OpDef& def) {
   def.doc("W@GRAD = the sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
       .infer(infer_lookup_grad)
       .with(rows_on_devices)
-      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return lookup_grad_kernel<T>(op); })
-      .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_lookup_grad<T>(op); });
+      .cpu<float, double>(lookup_grad_kernel)
+      .device<float, double>(queued_lookup_grad);
 }
 
 AB_OP(lookup_table)

@@ -23,20 +23,19 @@ template <class T> class QueuedParts {
   };
   QueuedParts(std::vector<Part> parts, Out out) : parts_(std::move(parts)), offsets_(parts_.size()), out_(out) {}
 
-  void operator()(KernelContext& c) {
-    const DeviceContext& queued = DeviceContext::of(c);
+  void operator()(const DeviceContext& c) {
     device::GatherPartsArgs a{};
     a.y = device::operand(c[out_]);
-    a.fault = device::fault_of(queued);
+    a.fault = device::fault_of(c);
     a.rows = c[out_].rows();
     a.stride = c[out_].row_elems();
     for (size_t i = 0; i < parts_.size(); ++i) {
       const int64_t width = parts_[i].width ? parts_[i].width : a.stride;
-      a.parts[a.count] = args_of(c, queued, i, width);
+      a.parts[a.count] = args_of(c, c, i, width);
       a.parts[a.count++].column = a.first_column + a.columns;
       a.columns += width;
       if (a.count < device::kMostLookups && i + 1 < parts_.size()) continue;
-      queued.launch(kernel_, a);
+      c.launch(kernel_, a);
       a.first_column += a.columns;
       a.columns = a.count = 0;
     }
@@ -85,12 +84,12 @@ template <class T> class QueuedSources {
                           .pool = static_cast<Pool>(pool[k])});
     }
   }
-  void make(const KernelContext& c, const Tensor& table, SelectedRows* out) {
+  void make(const DeviceContext& c, const Tensor& table, SelectedRows* out) {
     for (size_t k = 0; k < sources_.size(); ++k) {
       sources_[k].ids = &c.at(ids_, static_cast<int>(k));
       sources_[k].grads = &c.at(grads_, static_cast<int>(k));
     }
-    rows_.make(DeviceContext::of(c), sources_, table.rows(), table.row_elems(), out);
+    rows_.make(c, sources_, table.rows(), table.row_elems(), out);
   }
 
  private:
@@ -117,8 +116,7 @@ template <class T> class QueuedUpdate {
                : std::array{1.0, 1.0, attribute("epsilon")};
   }
 
-  void operator()(KernelContext& c) {
-    const DeviceContext& queued = DeviceContext::of(c);
+  void operator()(const DeviceContext& c) {
     sources_.make(c, c[param_], &rows_);
     device::UpdateArgs a{};
     a.param = device::updated(c, param_, out_);
@@ -135,10 +133,10 @@ template <class T> class QueuedUpdate {
     a.flags |= device::kNextPowers;
     a.n = c[out_].numel();
     std::copy(p_.begin(), p_.end(), a.p);
-    rule_.launch(queued, rows_, c[param_].shape(), a);
+    rule_.launch(c, rows_, c[param_].shape(), a);
     if (!adam_) return;
     for (int k = 0; k < 2; ++k) a.state[k] = device::operand(c.at(power_out_, k));
-    queued.launch(next_powers_, a);
+    c.launch(next_powers_, a);
   }
 
  private:
@@ -183,7 +181,7 @@ void check_no_factors(const KernelArgs& op) {
 
 template <class T> Kernel queued_table_grad(const KernelArgs& op) {
   check_no_factors(op);
-  return [sources = QueuedSources<T>(op), w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) mutable {
+  return [sources = QueuedSources<T>(op), w = op.in("W"), dw = op.out("W@GRAD")](const DeviceContext& c) mutable {
     if (c.needs(dw)) sources.make(c, c[w], &c.value(dw).template as<SelectedRows>());
   };
 }
@@ -204,19 +202,19 @@ template <class T> Kernel queued_pooling(const KernelArgs& op) {
 
 template <class T> Kernel queued_pooling_grad(const KernelArgs& op) {
   const bool sparse = op.attr<bool>("is_sparse");
-  return [=, w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
-          sources = std::vector<QueuedSource>{{.padding = op.attr<int64_t>("padding_idx"), .pool = Pool::kSum}},
-          rows = QueuedRows<T>(), scratch = SelectedRows(), add = device::AddRows<T>()](KernelContext& c) mutable {
-    if (!c.needs(dw)) return;
-    const DeviceContext& queued = DeviceContext::of(c);
-    sources[0].ids = &c[ids];
-    sources[0].grads = &c[dout];
-    SelectedRows* out = sparse ? &c.value(dw).template as<SelectedRows>() : &scratch;
-    rows.make(queued, sources, c[w].rows(), c[w].row_elems(), out);
-    if (sparse) return;
-    device::fill_zero(queued, c[dw]);
-    add(queued, scratch, c[dw]);
-  };
+  return
+      [=, w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
+       sources = std::vector<QueuedSource>{{.padding = op.attr<int64_t>("padding_idx"), .pool = Pool::kSum}},
+       rows = QueuedRows<T>(), scratch = SelectedRows(), add = device::AddRows<T>()](const DeviceContext& c) mutable {
+        if (!c.needs(dw)) return;
+        sources[0].ids = &c[ids];
+        sources[0].grads = &c[dout];
+        SelectedRows* out = sparse ? &c.value(dw).template as<SelectedRows>() : &scratch;
+        rows.make(c, sources, c[w].rows(), c[w].row_elems(), out);
+        if (sparse) return;
+        device::fill_zero(c, c[dw]);
+        add(c, scratch, c[dw]);
+      };
 }
 
 #define AB_INSTANTIATE(T)                                  \

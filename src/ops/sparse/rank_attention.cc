@@ -71,7 +71,7 @@ AB_OP(rank_attention)
               param = op.in("RankParam"), out = op.out("Out")](KernelContext& c) {
         const Pairs pairs(c[x], c[offset], places);
         const int64_t made = c[param].row_elems();
-        const T *from = c[x].template data<T>(), *matrices = c[param].template data<T>();
+        const T *from = c[x].data<T>(), *matrices = c[param].data<T>();
         T* to = zeroed<T>(c, out);
         c.parallel_for(pairs.items, kGrain, [&](int64_t begin, int64_t end) {
           pairs.each(begin, end, [&](int64_t i, int64_t item, int64_t first) {
@@ -96,7 +96,7 @@ AB_GRAD(rank_attention)
         if (!c.needs(dparam)) return;
         const Pairs pairs(c[x], c[offset], places);
         const int64_t made = c[dparam].row_elems();
-        const T *from = c[x].template data<T>(), *g = c[dout].template data<T>();
+        const T *from = c[x].data<T>(), *g = c[dout].data<T>();
         T* to = zeroed<T>(c, dparam);
         // Splits the columns of X: no two tasks write the same row of a matrix.
         c.parallel_for(pairs.columns, 1 + kGrain / (pairs.columns + 1), [&](int64_t begin, int64_t end) {

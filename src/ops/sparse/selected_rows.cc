@@ -28,8 +28,8 @@ AB_OP(merge_selected_rows)
     })
     .with(rows_on_devices)
     .device<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      return [x = op.in("X"), out = op.out("Out"), merge = device::MergeRows<T>()](KernelContext& c) mutable {
-        merge(DeviceContext::of(c), c.value(x).rows(), &c.value(out).as<SelectedRows>());
+      return [x = op.in("X"), out = op.out("Out"), merge = device::MergeRows<T>()](const DeviceContext& c) mutable {
+        merge(c, c.value(x).rows(), &c.value(out).as<SelectedRows>());
       };
     });
 

@@ -70,8 +70,8 @@ AB_OP(tdm_child)
         const bool wide = c[child].dtype() == DType::kInt64, tree_wide = c[tree].dtype() == DType::kInt64;
         const auto run = [&](auto info, auto to) {
           using To = decltype(to);
-          children_of<Id, decltype(info)>(c[x], c[tree], count, c[child].template mutable_data<To>(),
-                                          c[mask].template mutable_data<To>());
+          children_of<Id, decltype(info)>(c[x], c[tree], count, c[child].mutable_data<To>(),
+                                          c[mask].mutable_data<To>());
         };
         if (tree_wide) return wide ? run(int64_t{}, int64_t{}) : run(int64_t{}, int32_t{});
         wide ? run(int32_t{}, int64_t{}) : run(int32_t{}, int32_t{});

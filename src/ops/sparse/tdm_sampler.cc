@@ -136,7 +136,7 @@ template <class Id, class Tree, class To> void run(const Slots& s, KernelContext
   const Tree *travel = c[s.travel].data<Tree>(), *layer = c[s.layer].data<Tree>();
   const int64_t items = c[s.travel].rows(), columns = c[s.travel].row_elems();
   const Philox rng(key);
-  const auto begin = [&](Out slot) { return c.needs(slot) ? c[slot].template mutable_data<To>() : nullptr; };
+  const auto begin = [&](Out slot) { return c.needs(slot) ? c[slot].mutable_data<To>() : nullptr; };
   Row<To> row{begin(s.out), begin(s.labels), begin(s.mask)};
   uint64_t number = 0;
   for (int64_t i = 0; i < c[s.x].numel(); ++i) {

@@ -109,10 +109,9 @@ Kernel arg_there(DType dtype, const KernelArgs& op) {
   const int32_t requested = op.attr<int32_t>("dtype");
   const DType place = requested < 0 ? DType::kInt64 : dtype_from_number(requested);
   return [kernel = device::kernel_of(op.op().type + "/" + device::type_name_of(dtype), place),
-          axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+          axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](const DeviceContext& c) {
     const device::LinesOf l(c[x].shape(), axis);
-    DeviceContext::of(c).launch(
-        kernel, device::FoldArgs{device::operand(c[x]), device::operand(c[out]), l.outer, l.width, l.inner, {}});
+    c.launch(kernel, device::FoldArgs{device::operand(c[x]), device::operand(c[out]), l.outer, l.width, l.inner, {}});
   };
 }
 
@@ -147,8 +146,7 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
   });
   def.no_grad(kNotDifferentiable);
   def.device<float, double, float16, bfloat16, int32_t, int64_t>(DTypeFactory(arg_there));
-  def.cpu<float, double, int32_t, int64_t, int16_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double, int32_t, int64_t, int16_t, uint8_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     return arg_kernel(dtype_of<T>, &places_of<kLargest, T>, op);
   });
 }

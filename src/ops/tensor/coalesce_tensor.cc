@@ -35,8 +35,7 @@ void infer(InferContext& c) {
 }
 
 void fill(Tensor* to, float value) {
-  visit_dtype(to->dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(to->dtype(), [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_floating_point_v<T> || std::is_integral_v<T>) {
       T* at = to->mutable_data<T>();
       std::fill(at, at + to->numel(), static_cast<T>(value));

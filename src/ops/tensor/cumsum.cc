@@ -34,8 +34,7 @@ AB_OP(cumsum)
     .grad([](GradContext& g) {
       g.op("cumsum").in("X", g.dout("Out")).out("Out", g.din("X")).attr("reverse", !g.attr<bool>("reverse"));
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), exclusive = op.attr<bool>("exclusive"),
               from_end = op.attr<bool>("reverse"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
@@ -52,14 +51,14 @@ AB_OP(cumsum)
                        });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       const int32_t flags = (op.attr<bool>("exclusive") ? 1 : 0) | (op.attr<bool>("reverse") ? 2 : 0);
       return [kernel = device::kernel_of<T>("running_sum"), axis = op.attr<int32_t>("axis"), flags, x = op.in("X"),
-              out = op.out("Out")](KernelContext& c) {
+              out = op.out("Out")](const DeviceContext& c) {
         const device::LinesOf l(c[x].shape(), axis);
-        DeviceContext::of(c).launch(kernel, device::RunningSumArgs{device::operand(c[x]), device::operand(c[out]),
-                                                                   l.outer, l.width, l.inner, flags, 0});
+        c.launch(kernel, device::RunningSumArgs{device::operand(c[x]), device::operand(c[out]), l.outer, l.width,
+                                                l.inner, flags, 0});
       };
     });
 

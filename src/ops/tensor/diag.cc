@@ -17,12 +17,11 @@ AB_OP(diag)
       c.set_out("Out", Shape{n, n}, c.in("Diagonal").dtype);
     })
     .no_grad("the layer stops gradients, as in Fluid")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [diagonal = op.in("Diagonal"), out = op.out("Out")](KernelContext& c) {
         const int64_t n = c[diagonal].numel();
         const T* from = c[diagonal].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         std::fill(to, to + n * n, T{0});
         for (int64_t i = 0; i < n; ++i) to[i * n + i] = from[i];
       };

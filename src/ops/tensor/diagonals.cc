@@ -102,13 +102,12 @@ AB_OP(trace)
       c.set_out("Out", out.rank() ? out : scalar_shape(), c.in("Input").dtype);
     })
     .grad_reads({"Input"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       using Sum = FoldSum<T>;
       return [attrs = DiagonalAttrs(op), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
         const Diagonal d = attrs.ordered_in(c[x].shape());
         const T* from = c[x].data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         each_diagonal(c, c[x].shape(), d, [=](int64_t place, int64_t first) {
           auto sum = typename Sum::Wide(0);
           for (int64_t k = 0; k < d.length; ++k) {
@@ -118,20 +117,19 @@ AB_OP(trace)
         });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("fold_axes/sum"), attrs = DiagonalAttrs(op), x = op.in("Input"),
-              out = op.out("Out")](KernelContext& c) {
+              out = op.out("Out")](const DeviceContext& c) {
         const Diagonal d = attrs.ordered_in(c[x].shape());
-        if (d.length == 0) return device::fill_zero(DeviceContext::of(c), c[out]);
+        if (d.length == 0) return device::fill_zero(c, c[out]);
         device::sum_along(c, kernel, with_diagonal(c[x].shape(), d), c[x], d.begin, &c[out]);
       };
     });
 
 AB_GRAD(trace)
     .doc("Input@GRAD = Out@GRAD on the diagonal, else 0.")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [attrs = DiagonalAttrs(op), dout = op.in("Out@GRAD"), dx = op.out("Input@GRAD")](KernelContext& c) {
         const Diagonal d = attrs.ordered_in(c[dx].shape());
         const T* from = c[dout].data<T>();

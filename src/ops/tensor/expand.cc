@@ -36,21 +36,19 @@ template <class On> Kernel tile_kernel(const KernelArgs& op) {
   };
 }
 
-Kernel untile_kernel(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+constexpr auto untile_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-    fold_loop<FoldSum<T>>(c, turned(tile_loop(c[dx].shape(), c[dout].shape())), c[dout].template data<T>(),
-                          c[dx].template mutable_data<T>(), c[dx].numel());
+    fold_loop<FoldSum<T>>(c, turned(tile_loop(c[dx].shape(), c[dout].shape())), c[dout].data<T>(),
+                          c[dx].mutable_data<T>(), c[dx].numel());
   };
-}
+};
 
-Kernel untile_on_device(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+constexpr auto untile_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("fold_axes/sum"), dout = op.in("Out@GRAD"),
           dx = op.out("X@GRAD")](KernelContext& c) {
     device::sum_along(c, kernel, turned(tile_loop(c[dx].shape(), c[dout].shape())), c[dout], 0, &c[dx]);
   };
-}
+};
 
 AB_OP(expand)
     .doc("Out = X repeated along each axis.")
@@ -88,8 +86,8 @@ AB_GRAD(expand)
     .grad(second_order::linear)
     .shape_from("ExpandTimes")
     .shape_from("expand_times_tensor")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
+    .cpu<float, double>(untile_kernel)
+    .device<float, double, float16, bfloat16>(untile_on_device);
 
 AB_OP(expand_as)
     .doc("Repeats X along each axis up to the shape of target_tensor.")
@@ -108,8 +106,8 @@ AB_OP(expand_as)
 AB_GRAD(expand_as)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
     .grad(second_order::linear)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
+    .cpu<float, double>(untile_kernel)
+    .device<float, double, float16, bfloat16>(untile_on_device);
 
 }  // namespace
 }  // namespace anabranch::tensor::expand_op

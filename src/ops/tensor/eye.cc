@@ -21,22 +21,20 @@ AB_OP(eye)
     })
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) {
-      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
-        using T = typename decltype(tag)::type;
+      return visit_dtype(dtype_attr(op.op()), [&]<class T>(TypeTag<T>) -> Kernel {
         return [out = op.out("Out")](KernelContext& c) {
           const int64_t rows = c[out].shape()[0], columns = c[out].shape()[1];
           fill(c, &c[out], T(0));
-          T* to = c[out].template mutable_data<T>();
+          T* to = c[out].mutable_data<T>();
           for (int64_t i = 0; i < std::min(rows, columns); ++i) to[i * columns + i] = T(1);
         };
       });
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
-        using T = typename decltype(tag)::type;
-        return [kernel = device::kernel_of<T>("eye"), out = op.out("Out")](KernelContext& c) {
+      return visit_dtype(dtype_attr(op.op()), [&]<class T>(TypeTag<T>) -> Kernel {
+        return [kernel = device::kernel_of<T>("eye"), out = op.out("Out")](const DeviceContext& c) {
           const Shape& s = c[out].shape();
-          DeviceContext::of(c).launch(kernel, device::MatrixArgs{{}, device::operand(c[out]), 1, s[0], s[1], 0, 0, 0});
+          c.launch(kernel, device::MatrixArgs{{}, device::operand(c[out]), 1, s[0], s[1], 0, 0, 0});
         };
       });
     });

@@ -1,6 +1,7 @@
 // Constant tensors, and tensors shaped like others.
 #include <functional>
 
+#include "ops/tensor/fill.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
@@ -11,25 +12,23 @@ namespace {
 
 // Fills an output of any dtype with one value; ValueTensor, if given, precedes the attributes.
 Kernel fill_kernel(DType dtype, Out out, Number number, In from = {}) {
-  return visit_dtype(dtype, [&](auto tag) -> Kernel {
-    using T = typename decltype(tag)::type;
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Kernel {
     return [=, value = number.as<T>()](KernelContext& c) {
       if (from) AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor must be [1], got {}", c[from].shape().str());
-      fill(c, &c[out], from ? *c[from].template data<T>() : value);
+      fill(c, &c[out], from ? *c[from].data<T>() : value);
     };
   });
 }
 
 Kernel fill_on_device(DType dtype, Out out, Number number, In from = {}) {
-  return visit_dtype(dtype, [&](auto tag) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [=, kernel = device::kernel_of_size("fill", sizeof(T)), value = number.as<T>()](KernelContext& c) {
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Kernel {
+    return [=, kernel = device::kernel_of_size("fill", sizeof(T)), value = number.as<T>()](const DeviceContext& c) {
       device::FillArgs a = device::filled(c[out], value);
       if (from) {
         AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor must be [1], got {}", c[from].shape().str());
-        a.number = {c[from].template data<T>(), sizeof(T)};
+        a.number = {c[from].data<T>(), sizeof(T)};
       }
-      DeviceContext::of(c).launch(kernel, a);
+      c.launch(kernel, a);
     };
   });
 }
@@ -139,7 +138,7 @@ AB_OP(fill_zeros_like)
       return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""});
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [out = op.out("Out")](KernelContext& c) { device::fill_zero(DeviceContext::of(c), c[out]); };
+      return [out = op.out("Out")](const DeviceContext& c) { device::fill_zero(c, c[out]); };
     });
 
 AB_OP(fill_zeros_like2)
@@ -156,7 +155,7 @@ AB_OP(fill_zeros_like2)
       return fill_kernel(dtype_attr(op.op()), op.out("Out"), {0.0f, ""});
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [out = op.out("Out")](KernelContext& c) { device::fill_zero(DeviceContext::of(c), c[out]); };
+      return [out = op.out("Out")](const DeviceContext& c) { device::fill_zero(c, c[out]); };
     });
 
 AB_OP(fill)
@@ -176,11 +175,10 @@ AB_OP(fill)
     })
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) {
-      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
-        using T = typename decltype(tag)::type;
+      return visit_dtype(dtype_attr(op.op()), [&]<class T>(TypeTag<T>) -> Kernel {
         if constexpr (std::is_same_v<T, bool>) AB_THROW(Unsupported, "dtype must not be bool");
         return [values = op.attr<std::vector<float>>("value"), out = op.out("Out")](KernelContext& c) {
-          T* to = c[out].template mutable_data<T>();
+          T* to = c[out].mutable_data<T>();
           for (size_t i = 0; i < values.size(); ++i) to[i] = Number(values[i], "").as<T>();
         };
       });

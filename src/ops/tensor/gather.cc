@@ -25,8 +25,8 @@ AB_OP(gather)
       };
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"), out = op.out("Out")](
-                 KernelContext& c) { rows.pick(DeviceContext::of(c), c[x], c[index], c[x].row_elems(), c[out]); };
+      return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"),
+              out = op.out("Out")](const DeviceContext& c) { rows.pick(c, c[x], c[index], c[x].row_elems(), c[out]); };
     })
     .with(wrong_index("Index"));
 
@@ -36,8 +36,7 @@ AB_GRAD(gather)
         "overwrite, the sum.")
     .grad(second_order::linear)
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [overwrite = op.attr<bool>("overwrite"), index = op.in("Index"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const Index at(c[index]);
@@ -50,15 +49,13 @@ AB_GRAD(gather)
         for (int64_t i = 0; i < n; ++i) std::copy_n(from + i * width, width, to + at.at(i, rows) * width);
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterAdd;
       return [mode, rows = RowsInto<T>(), checked = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
-        checked.of(queued, c[index], NdIndex(c[dx].shape(), Shape{c[index].numel(), 1}));
-        device::fill_zero(DeviceContext::of(c), c[dx]);
-        rows.put(queued, c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
+              dx = op.out("X@GRAD")](const DeviceContext& c) mutable {
+        checked.of(c, c[index], NdIndex(c[dx].shape(), Shape{c[index].numel(), 1}));
+        device::fill_zero(c, c[dx]);
+        rows.put(c, c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
       };
     })
     .with(wrong_index("Index"));
@@ -83,10 +80,9 @@ AB_OP(gather_nd)
     })
     .device_any([](const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), positions = Positions(), x = op.in("X"), index = op.in("Index"),
-              out = op.out("Out")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              out = op.out("Out")](const DeviceContext& c) mutable {
         const NdIndex nd(c[x].shape(), c[index].shape());
-        rows.pick(queued, c[x], positions.of(queued, c[index], nd), nd.width, c[out]);
+        rows.pick(c, c[x], positions.of(c, c[index], nd), nd.width, c[out]);
       };
     })
     .with(wrong_index("Index"));
@@ -95,8 +91,7 @@ AB_GRAD(gather_nd)
     .doc("X@GRAD = Out@GRAD, each block added at its source.")
     .grad(second_order::linear)
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const Index at(c[index]);
         const NdIndex nd(c[dx].shape(), c[index].shape());
@@ -104,14 +99,12 @@ AB_GRAD(gather_nd)
         put_back<T>(c[dout], nd.n, nd.width, &c[dx], [&](int64_t i) { return nd.position(at, i); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [rows = RowsInto<T>(), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              dx = op.out("X@GRAD")](const DeviceContext& c) mutable {
         const NdIndex nd(c[dx].shape(), c[index].shape());
-        device::fill_zero(DeviceContext::of(c), c[dx]);
-        rows.put(queued, c[dout], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[dx]);
+        device::fill_zero(c, c[dx]);
+        rows.put(c, c[dout], positions.of(c, c[index], nd), nd.width, device::kScatterAdd, c[dx]);
       };
     })
     .with(wrong_index("Index"));

@@ -68,7 +68,7 @@ template <class T> Kernel forward(const KernelArgs& op, bool own) {
     const int64_t* at = as_int64(c[index], scratch.get());
     check_ids("Index", at, c[index].numel(), p.extent);
     const T* from = c[x].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     p.each(at, [=](int64_t a, int64_t b) { std::copy(from + a, from + a + p.inner, to + b); });
   };
 }
@@ -81,7 +81,7 @@ template <class T> Kernel backward(const KernelArgs& op, bool own) {
     const int64_t* at = as_int64(c[index], scratch.get());
     check_ids("Index", at, c[index].numel(), p.extent);
     const T* from = c[dout].data<T>();
-    T* to = c[dx].template mutable_data<T>();
+    T* to = c[dx].mutable_data<T>();
     std::fill(to, to + c[dx].numel(), T{0});
     p.each(at, [=](int64_t a, int64_t b) {
       for (int64_t k = 0; k < p.inner; ++k) to[a + k] += from[b + k];
@@ -104,21 +104,19 @@ device::PickArgs pick_args(const DeviceContext& c, const Picking& p, const Tenso
 
 template <class T> Kernel forward_on_device(const KernelArgs& op, bool own) {
   return [=, kernel = device::KernelOfIds(device::stem_of_size("pick", sizeof(T))), x = op.in("X"),
-          index = op.in("Index"), out = op.out("Out"), dim = dim_of(op, own)](KernelContext& c) {
+          index = op.in("Index"), out = op.out("Out"), dim = dim_of(op, own)](const DeviceContext& c) {
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
-    const DeviceContext& queued = DeviceContext::of(c);
-    queued.launch(kernel.of(c[index]), pick_args(queued, p, c[x], c[index], c[out]));
+    c.launch(kernel.of(c[index]), pick_args(c, p, c[x], c[index], c[out]));
   };
 }
 
 template <class T> Kernel backward_on_device(const KernelArgs& op, bool own) {
   const std::string stem = std::string("pick_grad/") + device::type_name<T>;
   return [=, kernel = device::KernelOfIds(stem), x = op.in("X"), index = op.in("Index"), dout = op.in("Out@GRAD"),
-          dx = op.out("X@GRAD"), dim = dim_of(op, own)](KernelContext& c) {
+          dx = op.out("X@GRAD"), dim = dim_of(op, own)](const DeviceContext& c) {
     if (!c.needs(dx)) return;
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
-    const DeviceContext& queued = DeviceContext::of(c);
-    queued.launch(kernel.of(c[index]), pick_args(queued, p, c[dout], c[index], c[dx]));
+    c.launch(kernel.of(c[index]), pick_args(c, p, c[dout], c[index], c[dx]));
   };
 }
 
@@ -138,16 +136,15 @@ void declare_pick(const char* type, bool own) {
   });
   def.grad_reads({"X", "Index"}).grad_to({"X"});
   def.cpu<float, double, int32_t, int64_t>(
-      [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
+      [own]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op, own); });
   def.device<float, double, float16, bfloat16, int32_t, int64_t>(
-      [own](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, own); });
+      [own]<class T>(TypeTag<T>, const KernelArgs& op) { return forward_on_device<T>(op, own); });
   def.with(device_fault(1, "Index of sample {} must be at least 0 and below the extent of the axis (<Index>)"));
   declare_gradient(type, __FILE__)
       .doc("X@GRAD = Out@GRAD, added at its source.")
-      .cpu<float, double>(
-          [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); })
+      .cpu<float, double>([own]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<T>(op, own); })
       .device<float, double, float16, bfloat16>(
-          [own](auto tag, const KernelArgs& op) { return backward_on_device<typename decltype(tag)::type>(op, own); });
+          [own]<class T>(TypeTag<T>, const KernelArgs& op) { return backward_on_device<T>(op, own); });
 }
 
 void declare_picks() {
@@ -179,14 +176,13 @@ AB_OP(shard_index)
       c.share_lod("Out", "X");
     })
     .no_grad("ids are integers")
-    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int64_t n = op.attr<int32_t>("index_num"), parts = op.attr<int32_t>("nshards");
       return
           [=, x = op.in("X"), out = op.out("Out"), part = op.attr<int32_t>("shard_id"), size = (n + parts - 1) / parts,
            other = static_cast<T>(op.attr<int32_t>("ignore_value"))](KernelContext& c) {
             const T* from = c[x].data<T>();
-            T* to = c[out].template mutable_data<T>();
+            T* to = c[out].mutable_data<T>();
             for (int64_t i = 0; i < c[x].numel(); ++i) {
               AB_CHECK(from[i] >= 0 && from[i] < n, InvalidArgument, "id at position {} must be 0 to {}, got {}", i,
                        n - 1, from[i]);
@@ -194,8 +190,7 @@ AB_OP(shard_index)
             }
           };
     })
-    .device<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       device::ShardIndexArgs a{};
       const int64_t parts = op.attr<int32_t>("nshards");
       a.ids = op.attr<int32_t>("index_num");
@@ -203,13 +198,12 @@ AB_OP(shard_index)
       a.part = op.attr<int32_t>("shard_id");
       a.other = op.attr<int32_t>("ignore_value");
       return [a, kernel = device::kernel_of<T>("shard_index"), x = op.in("X"),
-              out = op.out("Out")](KernelContext& c) mutable {
+              out = op.out("Out")](const DeviceContext& c) mutable {
         a.x = device::operand(c[x]);
         a.y = device::operand(c[out]);
         a.n = c[x].numel();
-        const DeviceContext& queued = DeviceContext::of(c);
-        a.fault = device::fault_of(queued);
-        queued.launch(kernel, a);
+        a.fault = device::fault_of(c);
+        c.launch(kernel, a);
       };
     })
     .with(device_fault(1, "id at position {} must be at least 0 and below index_num (<X>)"));

@@ -62,19 +62,17 @@ NdLoop<2> others_folded(const Shape& grid, int axis) {
 
 AB_GRAD(meshgrid)
     .doc("X@GRAD[i] = the sum of Out@GRAD[i] over the other axes.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [douts = op.in("Out@GRAD"), dxs = op.out("X@GRAD")](KernelContext& c) {
         for (int i = 0; i < dxs.count; ++i) {
           if (!c.needs(dxs, i)) continue;
           Tensor& dx = c.at(dxs, i);
           const auto loop = others_folded(c.at(douts, i).shape(), i);
-          fold_loop<FoldSum<T>>(c, loop, c.at(douts, i).template data<T>(), dx.template mutable_data<T>(), dx.numel());
+          fold_loop<FoldSum<T>>(c, loop, c.at(douts, i).data<T>(), dx.mutable_data<T>(), dx.numel());
         }
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("fold_axes/sum"), douts = op.in("Out@GRAD"),
               dxs = op.out("X@GRAD")](KernelContext& c) {
         for (int i = 0; i < dxs.count; ++i) {

@@ -71,12 +71,11 @@ AB_OP(multiplex)
       AB_CHECK(x.count <= device::kMostCandidates, Unsupported, "on a device X must list at most {} tensors, got {}",
                device::kMostCandidates, x.count);
       return [x, kernel = device::KernelOfIds(device::stem_of_size("multiplex", dtype_size(op.dtype()))),
-              ids = op.in("Ids"), out = op.out("Out")](KernelContext& c) {
+              ids = op.in("Ids"), out = op.out("Out")](const DeviceContext& c) {
         device::MultiplexArgs a = multiplex_args(c[ids], c[out], x.count);
         for (int i = 0; i < x.count; ++i) a.x[i] = device::operand(c.at(x, i));
-        const DeviceContext& queued = DeviceContext::of(c);
-        a.fault = device::fault_of(queued);
-        queued.launch(kernel.of(c[ids]), a);
+        a.fault = device::fault_of(c);
+        c.launch(kernel.of(c[ids]), a);
       };
     })
     .with(device_fault(1, "Ids of sample {} must be at least 0 and below the number of tensors X (<Ids>)"));
@@ -110,13 +109,13 @@ AB_GRAD(multiplex)
     })
     .device_any([](const KernelArgs& op) -> Kernel {
       return [kernel = device::KernelOfIds(device::stem_of_size("multiplex_grad", dtype_size(op.dtype()))),
-              ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+              ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](const DeviceContext& c) {
         for (int i = 0; i < dx.count; ++i) {
           if (!c.needs(dx, i)) continue;
           device::MultiplexArgs a = multiplex_args(c[ids], c.at(dx, i), 1);
           a.x[0] = device::operand(c[dout]);
           a.own = i;
-          DeviceContext::of(c).launch(kernel.of(c[ids]), a);
+          c.launch(kernel.of(c[ids]), a);
         }
       };
     });

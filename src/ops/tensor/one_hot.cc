@@ -51,22 +51,21 @@ template <class Id, class T> void one_hot(const KernelContext& c, const Tensor& 
 void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
   OpDef& def = one_hot_attrs(declare_op(type, __FILE__)).doc(doc).no_grad(kNotDifferentiable).dtype_of_input("X");
   def.infer([last_is_one](InferContext& c) { infer_one_hot(c, last_is_one); });
-  def.device<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-    using Id = typename decltype(tag)::type;
+  def.device<int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+    using Id = T;
     return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to) -> Kernel {
       const std::string stem = std::string("one_hot/") + device::type_name<Id>;
-      return [kernel = device::kernel_of<typename decltype(to)::type>(stem),
-              allow = op.attr<bool>("allow_out_of_range"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        const int64_t depth = c[out].shape()[c[out].shape().rank() - 1];
-        const DeviceContext& queued = DeviceContext::of(c);
-        queued.launch(kernel, device::OneHotArgs{device::operand(c[x]), device::operand(c[out]),
-                                                 device::fault_of(queued), c[x].numel(), depth, allow, 0});
-      };
+      return
+          [kernel = device::kernel_of<typename decltype(to)::type>(stem), allow = op.attr<bool>("allow_out_of_range"),
+           x = op.in("X"), out = op.out("Out")](const DeviceContext& c) {
+            const int64_t depth = c[out].shape()[c[out].shape().rank() - 1];
+            c.launch(kernel, device::OneHotArgs{device::operand(c[x]), device::operand(c[out]), device::fault_of(c),
+                                                c[x].numel(), depth, allow, 0});
+          };
     });
   });
   def.with(device_fault(1, "the class at position {} must be at least 0 and below depth (<X>)"));
-  def.cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-    using Id = typename decltype(tag)::type;
+  def.cpu<int32_t, int64_t>([]<class Id>(TypeTag<Id>, const KernelArgs& op) -> Kernel {
     return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to_tag) -> Kernel {
       using T = typename decltype(to_tag)::type;
       return [allow = op.attr<bool>("allow_out_of_range"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {

@@ -33,8 +33,7 @@ NdLoop<2> inside_loop(const Shape& x, const Shape& out, const Border& b, int64_t
   return loop;
 }
 
-template <class On> Kernel pad_kernel(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+template <class On, class T> Kernel pad_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), paddings = int_attr(op.op(), "paddings"),
           value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     int64_t offset = 0;
@@ -57,9 +56,11 @@ AB_OP(pad)
       if (c.out("Out").shape.rank() && c.out("Out").shape[0] == x[0]) c.share_lod("Out", "X");
     })
     .grad_reads({})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) { return pad_kernel<OnHost>(tag, op); })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return pad_kernel<OnDevice>(tag, op);
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pad_kernel<OnHost, T>(op);
+    })
+    .device<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pad_kernel<OnDevice, T>(op);
     });
 
 template <class On> Kernel unpad_kernel(const KernelArgs& op) {

@@ -97,7 +97,7 @@ template <class T> Kernel pad2d_on_device(const KernelArgs& op, const char* stem
   device::refuse_inputs(op, {"Paddings"});
   return [kernel = device::kernel_of<T>(stem), pad = ImagePad(op.op()),
           value = static_cast<double>(op.attr<float>("pad_value")), x = op.in(from), out = op.out(to),
-          back = op.has_in("Out@GRAD")](KernelContext& c) {
+          back = op.has_in("Out@GRAD")](const DeviceContext& c) {
     const Shape& s = back ? c[out].shape() : c[x].shape();
     const Border b = pad.border(pad.fixed, s);
     const auto rows = static_cast<size_t>(pad.rows_axis()), cols = rows + 1;
@@ -112,7 +112,7 @@ template <class T> Kernel pad2d_on_device(const KernelArgs& op, const char* stem
     a.left = b.before[cols], a.right = b.after[cols];
     a.value = value;
     a.mode = static_cast<int32_t>(pad.edge);  // the values of Edge
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
@@ -137,8 +137,7 @@ AB_OP(pad2d)
     })
     .grad_reads({"X", "Paddings"})
     .grad_to({"X"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [pad = ImagePad(op.op()), value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"),
               tensor = op.in("Paddings"), out = op.out("Out")](KernelContext& c) {
         const Shape &from = c[x].shape(), &to = c[out].shape();
@@ -158,16 +157,15 @@ AB_OP(pad2d)
         });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d", "X", "Out");
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pad2d_on_device<T>(op, "pad2d", "X", "Out");
     });
 
 AB_GRAD(pad2d)
     .doc("X@GRAD = Out@GRAD, each element added at its source.")
     .grad(pad_with_zeros)
     .shape_from("Paddings")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [pad = ImagePad(op.op()), tensor = op.in("Paddings"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const Shape &to = c[dx].shape(), &from = c[dout].shape();
@@ -184,8 +182,8 @@ AB_GRAD(pad2d)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d_grad", "Out@GRAD", "X@GRAD");
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pad2d_on_device<T>(op, "pad2d_grad", "Out@GRAD", "X@GRAD");
     });
 
 }  // namespace

@@ -8,8 +8,7 @@ namespace {
 
 using device::OnDevice, device::OnHost;
 
-template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+template <class On, class T> Kernel pad_like_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"),
           out = op.out("Out")](KernelContext& c) {
     int64_t at = 0;
@@ -38,11 +37,11 @@ AB_OP(pad_constant_like)
     .grad_reads({"Y"})
     .grad_to({"Y"})
     .dtype_of_input("Y")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return pad_like_kernel<OnHost>(tag, op);
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pad_like_kernel<OnHost, T>(op);
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return pad_like_kernel<OnDevice>(tag, op);
+    .device<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return pad_like_kernel<OnDevice, T>(op);
     });
 
 template <class On> Kernel corner_kernel(const KernelArgs& op) {

@@ -77,19 +77,18 @@ void declare_partial(const Form& form) {
   def.attr<int32_t>("length", -1, "number of columns; -1: all following ones");
   if (adds) def.ignores({"use_mkldnn"});
   def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
-  def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double, int32_t, int64_t>([adds]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"), xs = op.in("X"),
             out = op.out("Out")](KernelContext& c) {
       const Columns at = columns_of(c.at(xs, 0).shape()[1], start, length, adds);
-      T* to = c[out].template mutable_data<T>();
+      T* to = c[out].mutable_data<T>();
       if (adds) {
         each_row(c.at(xs, 0).shape(), 0, 1, at, true,
                  [&](int64_t a, int64_t b) { sum_row(c, xs, a, at.count, to + b); });
         return;
       }
       for (int i = 0; i < xs.count; ++i) {
-        const T* from = c.at(xs, i).template data<T>();
+        const T* from = c.at(xs, i).data<T>();
         each_row(c.at(xs, i).shape(), i, xs.count, at, false,
                  [=](int64_t a, int64_t b) { copy_row(from + a, static_cast<size_t>(at.count) * sizeof(T), to + b); });
       }
@@ -97,15 +96,14 @@ void declare_partial(const Form& form) {
   });
   OpDef& back = declare_gradient(form.type, __FILE__).doc("X@GRAD[i] = Out@GRAD for the selected columns, else 0.");
   back.grad_lod("X@GRAD", "X");
-  back.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  back.cpu<float, double, int32_t, int64_t>([adds]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"),
             dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"), xs = op.in("X")](KernelContext& c) {
-      const T* from = c[dout].template data<T>();
+      const T* from = c[dout].data<T>();
       for (int i = 0; i < dxs.count; ++i) {
         if (!c.needs(dxs, i)) continue;
         const Shape& s = c.at(xs, i).shape();
-        T* to = c.at(dxs, i).template mutable_data<T>();
+        T* to = c.at(dxs, i).mutable_data<T>();
         std::fill(to, to + s.numel(), T{0});
         const Columns at = columns_of(s[1], start, length, adds);
         each_row(s, i, dxs.count, at, adds,

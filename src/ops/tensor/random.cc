@@ -40,7 +40,7 @@ void infer_batch_size_like(InferContext& c) {
 template <class T, class Draw> Kernel random_kernel(const KernelArgs& op, Draw draw) {
   return [draw, key = op.random(), out = op.out("Out")](KernelContext& c) {
     const Philox rng(with_step(key, c));
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     c.parallel_for(c[out].numel(), kMathGrain, [&](int64_t begin, int64_t end) { draw(rng, begin, end, to + begin); });
   };
 }
@@ -55,8 +55,7 @@ template <class Make> KernelFactory of_real_dtype(Make make) {
   };
 }
 
-Kernel uniform(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+template <class T> Kernel uniform(const KernelArgs& op) {
   const T lo = static_cast<T>(op.attr<float>("min")), hi = static_cast<T>(op.attr<float>("max"));
   AB_CHECK(lo <= hi, InvalidArgument, "min must not be above max, got {} and {}", lo, hi);
   Kernel draw = random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
@@ -71,13 +70,12 @@ Kernel uniform(auto tag, const KernelArgs& op) {
       const int64_t at = i * step + i;
       AB_CHECK(at < c[out].numel(), InvalidArgument, "a diagonal of {} elements with step {} must fit into shape {}",
                count, step, c[out].shape().str());
-      c[out].template mutable_data<T>()[at] = value;
+      c[out].mutable_data<T>()[at] = value;
     }
   };
 }
 
-Kernel gaussian(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+template <class T> Kernel gaussian(const KernelArgs& op) {
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
   return random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
     rng.each_normal(begin, end, to, [=](int64_t, double z) { return static_cast<T>(mean + std * z); });
@@ -85,8 +83,7 @@ Kernel gaussian(auto tag, const KernelArgs& op) {
 }
 
 // The normal distribution truncated at two standard deviations, by inversion.
-Kernel truncated(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
+template <class T> Kernel truncated(const KernelArgs& op) {
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
   const double tail = two_deviations_tail();
   return random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
@@ -98,9 +95,9 @@ Kernel truncated(auto tag, const KernelArgs& op) {
 
 // The same on devices, with two attributes as parameters.
 KernelFactory drawn_on_device(const char* distribution, const char* first, const char* second) {
-  return of_real_dtype([=](auto tag, const KernelArgs& op) {
-    return device::draw<typename decltype(tag)::type>(
-        op, distribution, {static_cast<double>(op.attr<float>(first)), static_cast<double>(op.attr<float>(second))});
+  return of_real_dtype([=]<class T>(TypeTag<T>, const KernelArgs& op) {
+    return device::draw<T>(op, distribution,
+                           {static_cast<double>(op.attr<float>(first)), static_cast<double>(op.attr<float>(second))});
   });
 }
 
@@ -116,7 +113,7 @@ OpDef& uniform_attrs(OpDef& def) {
   def.attr<int32_t>("diag_step", 0, "distance of these elements minus one", at_least("diag_step", 0))
       .attr<float>("diag_val", 1.0f, "value of these elements");
   return common_attrs(def)
-      .cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }))
+      .cpu_any(of_real_dtype([]<class T>(TypeTag<T>, const KernelArgs& op) { return uniform<T>(op); }))
       .device_any([draw = drawn_on_device("uniform", "min", "max")](const KernelArgs& op) {
         const bool plain = op.attr<float>("min") <= op.attr<float>("max") && op.attr<int32_t>("diag_num") == 0;
         AB_CHECK(plain, Unsupported, "diagonals and invalid bounds are not supported on devices");
@@ -145,7 +142,7 @@ OpDef& like_slots(OpDef& def) {
 }
 
 void declare_all() {
-  const auto make_gaussian = of_real_dtype([](auto tag, const KernelArgs& op) { return gaussian(tag, op); });
+  const auto make_gaussian = of_real_dtype([]<class T>(TypeTag<T>, const KernelArgs& op) { return gaussian<T>(op); });
   const auto op = [](const char* type, const char* doc) -> OpDef& { return declare_op(type, __FILE__).doc(doc); };
   uniform_attrs(shape_slots(op("uniform_random", "Out = random numbers, uniform in [min, max).")));
   uniform_attrs(like_slots(op("uniform_random_batch_size_like",
@@ -163,7 +160,7 @@ void declare_all() {
       .out("Out", "as the attribute shape")
       .required_attr("shape", AttrType::kInts, "extents")
       .infer(infer_random)
-      .cpu_any(of_real_dtype([](auto tag, const KernelArgs& args) { return truncated(tag, args); }))
+      .cpu_any(of_real_dtype([]<class T>(TypeTag<T>, const KernelArgs& args) { return truncated<T>(args); }))
       .device_any(drawn_on_device("truncated", "mean", "std"));
 }
 

@@ -57,21 +57,20 @@ AB_OP(randint)
     .required_attr("high", AttrType::kInt, "upper bound, exclusive")
     .with(integer_attrs)
     .infer(infer_randint)
-    .cpu_any(of_integers([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu_any(of_integers([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const int64_t low = op.attr<int32_t>("low"), count = op.attr<int32_t>("high") - low;
       return [low, count, key = op.random(), out = op.out("Out")](KernelContext& c) {
         const Philox rng(with_step(key, c));
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         c.parallel_for(c[out].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
           rng.each_uniform53(begin, end, [=](int64_t i, double u) { to[i] = static_cast<T>(low + below(u, count)); });
         });
       };
     }))
-    .device_any(of_integers([](auto tag, const KernelArgs& op) {
+    .device_any(of_integers([]<class T>(TypeTag<T>, const KernelArgs& op) {
       const std::array<double, 2> ends{static_cast<double>(op.attr<int32_t>("low")),
                                        static_cast<double>(op.attr<int32_t>("high"))};
-      return device::draw<typename decltype(tag)::type>(op, "randint", ends);
+      return device::draw<T>(op, "randint", ends);
     }));
 
 AB_OP(randperm)
@@ -85,11 +84,10 @@ AB_OP(randperm)
       AB_CHECK(n >= 1, InvalidArgument, "n must be at least 1, got {}", n);
       c.set_out("Out", Shape{n}, dtype_attr(c.op()));
     })
-    .cpu_any(of_integers([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu_any(of_integers([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [key = op.random(), out = op.out("Out")](KernelContext& c) {
         const Philox rng(with_step(key, c));
-        T* to = c[out].template mutable_data<T>();
+        T* to = c[out].mutable_data<T>();
         std::iota(to, to + c[out].numel(), T{0});
         for (int64_t i = c[out].numel() - 1; i > 0; --i) std::swap(to[i], to[drawn_below(rng, i, i + 1)]);
       };
@@ -114,8 +112,7 @@ AB_OP(sampling_id)
       c.set_out("Out", Shape{c.in("X").shape[0]}, DType::kInt64);
       c.share_lod("Out", "X");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [low = static_cast<double>(op.attr<float>("min")), high = static_cast<double>(op.attr<float>("max")),
               key = op.random(), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Philox rng(with_step(key, c));

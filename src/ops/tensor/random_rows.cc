@@ -58,16 +58,15 @@ AB_OP(shuffle_batch)
           .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [draw = Draw(op), x = op.in("X"), out = op.out("Out"), places = op.out("ShuffleIdx")](KernelContext& c) {
         const int64_t rows = c[places].numel(), width = width_of(c[x].shape());
         int64_t* place = c[places].mutable_data<int64_t>();
         const Philox random = draw.start(c);
         for (int64_t i = 0; i < rows; ++i) place[i] = i;
         for (int64_t i = rows; i-- > 1;) std::swap(place[i], place[below(random, i, i + 1)]);
-        const T* from = c[x].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
         for (int64_t i = 0; i < rows; ++i) std::copy_n(from + place[i] * width, width, to + i * width);
       };
     });
@@ -87,13 +86,12 @@ AB_GRAD(shuffle_batch)
       if (s.known()) check_shape(c, "ShuffleIdx", Shape{s.numel(0, s.rank() - 1)});
       c.same_shape("X@GRAD", "Out@GRAD");
     })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [places = op.in("ShuffleIdx"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         if (!c.needs(dx)) return;
         const int64_t rows = c[places].numel(), width = width_of(c[dout].shape());
         const int64_t* place = c[places].data<int64_t>();
-        const T* from = c[dout].template data<T>();
+        const T* from = c[dout].data<T>();
         T* to = zeroed<T>(c, dx);
         for (int64_t i = 0; i < rows; ++i) {
           AB_CHECK(place[i] >= 0 && place[i] < rows, InvalidArgument, "ShuffleIdx must be from 0 to {}, got {}",
@@ -142,15 +140,14 @@ AB_OP(random_crop)
     .attr<std::vector<int32_t>>("shape", {}, "extents of the crops")
     .infer(infer_crop)
     .no_grad("images are data")
-    .cpu<float, double, int32_t, int64_t, uint8_t, int16_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t, uint8_t, int16_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [draw = Draw(op), axes = static_cast<int>(op.attr<std::vector<int32_t>>("shape").size()), x = op.in("X"),
               out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const Shape image = s.slice(s.rank() - axes, s.rank()), part = c[out].shape().slice(s.rank() - axes, s.rank());
         const int64_t images = s.numel(0, s.rank() - axes), size = image.numel();
-        const T* from = c[x].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
         const Philox random = draw.start(c);
         int64_t offsets[kMaxRank] = {};
         for (int64_t n = 0; n < images; ++n) {

@@ -20,8 +20,7 @@ void infer_range(InferContext& c) {
   const Tensor *start = scalar_in(c, "Start"), *end = scalar_in(c, "End"), *step = scalar_in(c, "Step");
   int64_t n = kUnknown;
   if (start && end && step) {
-    visit_dtype(start->dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
+    visit_dtype(start->dtype(), [&]<class T>(TypeTag<T>) {
       if constexpr (std::is_same_v<T, bool>)
         AB_THROW(Unsupported, "Start must not hold bool");
       else
@@ -40,8 +39,7 @@ AB_OP(range)
     .effects(kDynamic)
     .infer(infer_range)
     .no_grad(kNotDifferentiable)
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [start = op.in("Start"), step = op.in("Step"), out = op.out("Out")](KernelContext& c) {
         const T from = *c[start].data<T>(), by = *c[step].data<T>();
         T* to = c[out].mutable_data<T>();
@@ -64,8 +62,7 @@ AB_OP(linspace)
       c.set_out("Out", Shape{n}, c.in("Start").dtype);
     })
     .no_grad(kNotDifferentiable)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [start = op.in("Start"), stop = op.in("Stop"), out = op.out("Out")](KernelContext& c) {
         const T from = *c[start].data<T>(), to = *c[stop].data<T>();
         const int64_t n = c[out].numel();

@@ -47,6 +47,8 @@ void roll(const OnHost&, const KernelContext& c, const Tensor& x, const Places& 
       std::memcpy(to + i * line, from + at * line + line - head, static_cast<size_t>(head));
       std::memcpy(to + i * line + head, from + at * line, static_cast<size_t>(line - head));
     }
+    std::memcpy(to + i * line, from + at * line + line - head, static_cast<size_t>(head));
+    std::memcpy(to + i * line + head, from + at * line, static_cast<size_t>(line - head));
   });
 }
 

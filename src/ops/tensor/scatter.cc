@@ -30,8 +30,7 @@ AB_OP(scatter)
     })
     .grad_reads({"Ids", "Updates"})
     .grad_to({"X", "Updates"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [overwrite = op.attr<bool>("overwrite"), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
               out = op.out("Out")](KernelContext& c) {
         const Index at(c[ids]);
@@ -50,15 +49,14 @@ AB_OP(scatter)
         if (!overwrite) put_back<T>(c[updates], n, width, &c[out], [&](int64_t i) { return at.at(i, rows); });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterSum;
       return [mode, rows = RowsInto<T>(), checked = Positions(), x = op.in("X"), ids = op.in("Ids"),
-              updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
-        checked.of(queued, c[ids], NdIndex(c[out].shape(), Shape{c[ids].numel(), 1}));
+              updates = op.in("Updates"), out = op.out("Out")](const DeviceContext& c) mutable {
+        checked.of(c, c[ids], NdIndex(c[out].shape(), Shape{c[ids].numel(), 1}));
         device::copy_whole(c, c[x], &c[out]);
-        rows.put(queued, c[updates], c[ids], c[out].row_elems(), mode, c[out]);
+        rows.put(c, c[updates], c[ids], c[out].row_elems(), mode, c[out]);
       };
     })
     .with(wrong_index("Ids"));
@@ -86,10 +84,10 @@ AB_GRAD(scatter)
     })
     .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+              dupdates = op.out("Updates@GRAD")](const DeviceContext& c) {
         if (c.needs(dx)) device::copy_whole(c, c[dout], &c[dx]);
         if (c.needs(dupdates)) {
-          rows.pick(DeviceContext::of(c), c[dout], c[ids], c[dout].row_elems(), c[dupdates]);
+          rows.pick(c, c[dout], c[ids], c[dout].row_elems(), c[dupdates]);
         }
       };
     })
@@ -108,8 +106,7 @@ AB_OP(scatter_nd_add)
     })
     .grad_reads({"Index", "Updates"})
     .grad_to({"X", "Updates"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), index = op.in("Index"), updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) {
             const Index at(c[index]);
@@ -119,14 +116,13 @@ AB_OP(scatter_nd_add)
             put_back<T>(c[updates], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
           };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
       return [rows = RowsInto<T>(), positions = Positions(), x = op.in("X"), index = op.in("Index"),
-              updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              updates = op.in("Updates"), out = op.out("Out")](const DeviceContext& c) mutable {
         const NdIndex nd(c[x].shape(), c[index].shape());
         device::copy_whole(c, c[x], &c[out]);
-        rows.put(queued, c[updates], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[out]);
+        rows.put(c, c[updates], positions.of(c, c[index], nd), nd.width, device::kScatterAdd, c[out]);
       };
     })
     .with(wrong_index("Index"));
@@ -151,12 +147,11 @@ AB_GRAD(scatter_nd_add)
     })
     .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](const DeviceContext& c) mutable {
         const NdIndex nd(c[dout].shape(), c[index].shape());
         if (c.needs(dx)) device::copy_whole(c, c[dout], &c[dx]);
         if (!c.needs(dupdates)) return;
-        rows.pick(queued, c[dout], positions.of(queued, c[index], nd), nd.width, c[dupdates]);
+        rows.pick(c, c[dout], positions.of(c, c[index], nd), nd.width, c[dupdates]);
       };
     })
     .with(wrong_index("Index"));

@@ -36,16 +36,14 @@ int64_t k_of(const InferContext& c) {
 }
 
 // axis: along which elements were selected.
-Kernel gradient_kernel(auto tag, const KernelArgs& op, int axis) {
-  using T = typename decltype(tag)::type;
+template <class T> Kernel gradient_kernel(const KernelArgs& op, int axis) {
   return [axis, indices = op.in("Indices"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
     const Shape &whole = c[dx].shape(), &part = c[dout].shape();
     const int at = normal_axis(axis, whole.rank(), "axis");
     const Lines l(whole, at);
     AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch,
              "Out@GRAD must have the shape of Out for X {}, got {}", whole.str(), part.str());
-    give_back(c, l, part[at], c[indices].template data<int64_t>(), c[dout].template data<T>(),
-              c[dx].template mutable_data<T>());
+    give_back(c, l, part[at], c[indices].data<int64_t>(), c[dout].data<T>(), c[dx].mutable_data<T>());
   };
 }
 
@@ -62,9 +60,9 @@ auto wrong_place() {
   return device_fault(1, "an element of Indices must be an index on the axis of X, got {} (<Indices>)");
 }
 
-Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
-  return [axis, kernel = device::kernel_of<typename decltype(tag)::type>("selected_grad"), indices = op.in("Indices"),
-          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+template <class T> Kernel gradient_on_device(const KernelArgs& op, int axis) {
+  return [axis, kernel = device::kernel_of<T>("selected_grad"), indices = op.in("Indices"), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](const DeviceContext& c) {
     const Shape &whole = c[dx].shape(), &part = c[dout].shape();
     const int at = normal_axis(axis, whole.rank(), "axis");
     const Lines l(whole, at);
@@ -72,9 +70,8 @@ Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
              "Out@GRAD must have the shape of Out for X {}, got {}", whole.str(), part.str());
     device::OrderArgs a = order_args(l, part[at], c[dout], c[dx]);
     a.places_in = device::operand(c[indices]);
-    const DeviceContext& queued = DeviceContext::of(c);
-    a.fault = device::fault_of(queued);
-    queued.launch(kernel, a);
+    a.fault = device::fault_of(c);
+    c.launch(kernel, a);
   };
 }
 
@@ -97,22 +94,22 @@ AB_OP(top_k)
     .grad_reads({"X"}, {"Indices"})
     .grad_from({"Out"})
     .grad_to({"X"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), indices = op.out("Indices")](KernelContext& c) {
         const int last = c[x].shape().rank() - 1;
         select(c, Lines(c[x].shape(), last), c[out].shape()[last], true, c[x].data<T>(), c[out].mutable_data<T>(),
                c[indices].mutable_data<int64_t>());
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("top_k"), x = op.in("X"), out = op.out("Out"),
-              indices = op.out("Indices")](KernelContext& c) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("top_k"), x = op.in("X"), out = op.out("Out"),
+              indices = op.out("Indices")](const DeviceContext& c) {
         const int last = c[x].shape().rank() - 1;
         device::OrderArgs a = order_args(Lines(c[x].shape(), last), c[out].shape()[last], c[x], c[out]);
         a.places = device::operand(c[indices]);
         a.flags = 1;
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
@@ -125,9 +122,9 @@ AB_GRAD(top_k)
       grad_as(c, "X@GRAD", "X");
     })
     .dtype_of_input("Out@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return gradient_on_device(tag, op, -1);
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return gradient_kernel<T>(op, -1); })
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return gradient_on_device<T>(op, -1);
     })
     .with(wrong_place());
 
@@ -146,8 +143,7 @@ AB_OP(argsort)
     })
     .grad_reads({"X"}, {"Indices"})
     .grad_from({"Out"})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), descending = op.attr<bool>("descending"), x = op.in("X"),
               out = op.out("Out"), indices = op.out("Indices")](KernelContext& c) {
         const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
@@ -155,26 +151,27 @@ AB_OP(argsort)
                c[indices].mutable_data<int64_t>());
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("argsort"), axis = op.attr<int32_t>("axis"),
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<T>("argsort"), axis = op.attr<int32_t>("axis"),
               descending = op.attr<bool>("descending"), x = op.in("X"), out = op.out("Out"),
-              indices = op.out("Indices")](KernelContext& c) {
+              indices = op.out("Indices")](const DeviceContext& c) {
         const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
         device::OrderArgs a = order_args(l, l.extent, c[x], c[out]);
         a.places = device::operand(c[indices]);
         a.flags = descending;
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
 AB_GRAD(argsort)
     .doc("X@GRAD = Out@GRAD, each element at its source.")
     .grad_lod("X@GRAD", "X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return gradient_kernel(tag, op, op.attr<int32_t>("axis"));
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return gradient_kernel<T>(op, op.attr<int32_t>("axis"));
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return gradient_on_device(tag, op, op.attr<int32_t>("axis"));
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return gradient_on_device<T>(op, op.attr<int32_t>("axis"));
     })
     .with(wrong_place());
 

@@ -15,7 +15,7 @@ template <class T> Kernel triangle(const KernelArgs& op, const char* from, const
     const Shape& s = c[x].shape();
     const int64_t rows = s[s.rank() - 2], cols = s[s.rank() - 1];
     const T* source = c[x].data<T>();
-    T* target = c[out].template mutable_data<T>();
+    T* target = c[out].mutable_data<T>();
     const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, cols));
     c.parallel_for(s.numel(0, s.rank() - 1), grain, [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
@@ -33,12 +33,12 @@ template <class T> Kernel triangle(const KernelArgs& op, const char* from, const
 
 template <class T> Kernel triangle_on_device(const KernelArgs& op, const char* from, const char* to) {
   return [kernel = device::kernel_of_size("triangle", sizeof(T)), lower = op.attr<bool>("lower"),
-          diagonal = int64_t{op.attr<int32_t>("diagonal")}, x = op.in(from), out = op.out(to)](KernelContext& c) {
+          diagonal = int64_t{op.attr<int32_t>("diagonal")}, x = op.in(from), out = op.out(to)](const DeviceContext& c) {
     const Shape& s = c[x].shape();
     const int axis = s.rank() - 2;
     const device::MatrixArgs a{
         device::operand(c[x]), device::operand(c[out]), s.numel(0, axis), s[axis], s[axis + 1], diagonal, lower, 0};
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 
@@ -59,21 +59,21 @@ AB_OP(tril_triu)
       c.share_lod("Out", "X");
     })
     .grad_reads({})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return triangle<typename decltype(tag)::type>(op, "X", "Out");
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return triangle<T>(op, "X", "Out");
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return triangle_on_device<typename decltype(tag)::type>(op, "X", "Out");
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return triangle_on_device<T>(op, "X", "Out");
     });
 
 AB_GRAD(tril_triu)
     .doc("X@GRAD = Out@GRAD where X was kept, else 0.")
     .infer([](InferContext& c) { infer_triangle(c, "Out@GRAD", "X@GRAD"); })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return triangle<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return triangle<T>(op, "Out@GRAD", "X@GRAD");
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return triangle_on_device<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return triangle_on_device<T>(op, "Out@GRAD", "X@GRAD");
     });
 
 }  // namespace

@@ -71,16 +71,16 @@ template <class T, class I> Kernel unique_kernel(const KernelArgs& op, Out count
     found->find(from, n);
     if (c.needs(out)) {
       c[out].resize(Shape{found->values()}, dtype_of<T>);
-      T* to = c[out].template mutable_data<T>();
+      T* to = c[out].mutable_data<T>();
       for (int64_t k = 0; k < found->values(); ++k) to[k] = from[found->first_place(k)];
     }
     if (c.needs(index)) {
-      I* to = c[index].template mutable_data<I>();
+      I* to = c[index].mutable_data<I>();
       for (int64_t i = 0; i < n; ++i) to[i] = static_cast<I>(found->number_at(i));
     }
     if (c.needs(count)) {
       c[count].resize(Shape{found->values()}, dtype_of<I>);
-      I* to = c[count].template mutable_data<I>();
+      I* to = c[count].mutable_data<I>();
       std::fill(to, to + found->values(), I{0});
       for (int64_t i = 0; i < n; ++i) to[found->number_at(i)] += 1;
     }
@@ -95,8 +95,7 @@ void declare_unique(const char* type, const char* doc, bool counts) {
   if (counts) def.out("Count", "[M]: number of occurrences of each value");
   def.required_attr("dtype", AttrType::kInt, "id of the dtype of Index: int32 or int64");
   def.effects(kDynamic).no_grad(kNotDifferentiable).infer([counts](InferContext& c) { infer_unique(c, counts); });
-  def.cpu<float, double, int32_t, int64_t>([counts](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+  def.cpu<float, double, int32_t, int64_t>([counts]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     const Out count = counts ? op.out("Count") : Out{};
     const DType index = index_dtype(op.op());
     AB_CHECK(index == DType::kInt32 || index == DType::kInt64, Unsupported, "dtype must be int32 or int64, got {}",

@@ -9,7 +9,7 @@
 namespace anabranch::tensor::where_op {
 namespace {
 
-ab_kernel where_kernel(auto tag) { return device::kernel_of_size("where", sizeof(typename decltype(tag)::type)); }
+template <class T> ab_kernel where_kernel() { return device::kernel_of_size("where", sizeof(T)); }
 
 AB_OP(where)
     .doc("Out = X where Condition is true, else Y, elementwise.")
@@ -25,8 +25,7 @@ AB_OP(where)
     .grad_reads({"Condition", "X", "Y"})
     .grad_to({"X", "Y"})
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [condition = op.in("Condition"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const bool* choose = c[condition].data<bool>();
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
@@ -41,20 +40,20 @@ AB_OP(where)
         });
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = where_kernel(tag), condition = op.in("Condition"), x = op.in("X"), y = op.in("Y"),
-              out = op.out("Out")](KernelContext& c) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = where_kernel<T>(), condition = op.in("Condition"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](const DeviceContext& c) {
         const device::WhereArgs a{device::operand(c[condition]), device::operand(c[x]), device::operand(c[y]),
                                   device::operand(c[out]),       c[out].numel(),        1};
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
 AB_GRAD(where)
     .doc("X@GRAD = Out@GRAD where Condition is true, Y@GRAD where it is false, else 0.")
     .dtype_of_input("Out@GRAD")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [condition = op.in("Condition"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const auto keep = [&](Out to, bool needed) {
@@ -65,14 +64,15 @@ AB_GRAD(where)
         if (c.needs(dy)) keep(dy, false);
       };
     })
-    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = where_kernel(tag), condition = op.in("Condition"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                            const KernelArgs& op) -> Kernel {
+      return [kernel = where_kernel<T>(), condition = op.in("Condition"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) {
         device::WhereArgs a{device::operand(c[condition]), device::operand(c[dout]), {}, {}, c[dout].numel(), 1};
         for (const Out to : {dx, dy}) {
           if (c.needs(to)) {
             a.y = device::operand(c[to]);
-            DeviceContext::of(c).launch(kernel, a);
+            c.launch(kernel, a);
           }
           std::swap(a.x, a.other);
         }
@@ -99,12 +99,13 @@ AB_OP(select)
         if (&chosen != &c[out]) copy_bytes(c, chosen, &c[out]);
       };
     })
-    .device<bool, float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = where_kernel(tag), cond = op.in("Cond"), x = op.in("X"), y = op.in("Y"),
-              out = op.out("Out")](KernelContext& c) {
+    .device<bool, float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
+                                                                                  const KernelArgs& op) -> Kernel {
+      return [kernel = where_kernel<T>(), cond = op.in("Cond"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](const DeviceContext& c) {
         const device::WhereArgs a{device::operand(c[cond]), device::operand(c[x]), device::operand(c[y]),
                                   device::operand(c[out]),  c[out].numel(),        0};
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
@@ -118,8 +119,7 @@ AB_OP(where_index)
       c.set_out("Out", c.runtime() ? Shape() : Shape{kUnknown, c.in("Condition").shape.rank()}, DType::kInt64);
     })
     .no_grad(kNotDifferentiable)
-    .cpu<bool, float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<bool, float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [condition = op.in("Condition"), out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[condition].shape();
         const T* x = c[condition].data<T>();

@@ -22,10 +22,10 @@ Shape infer_grid(const InferContext& c, int64_t batch) {
 
 // On devices: grid is Output or its gradient.
 template <class T> Kernel queued(const char* stem, In from, Out to, bool back) {
-  return [kernel = device::kernel_of<T>(stem), from, to, back](KernelContext& c) {
+  return [kernel = device::kernel_of<T>(stem), from, to, back](const DeviceContext& c) {
     const Shape& grid = back ? c[from].shape() : c[to].shape();
-    DeviceContext::of(c).launch(
-        kernel, device::AffineGridArgs{device::operand(c[from]), device::operand(c[to]), grid[0], grid[1], grid[2]});
+    c.launch(kernel,
+             device::AffineGridArgs{device::operand(c[from]), device::operand(c[to]), grid[0], grid[1], grid[2]});
   };
 }
 
@@ -49,8 +49,7 @@ AB_OP(affine_grid)
     .grad_reads({"OutputShape"})
     .grad_to({"Theta"})
     .dtype_of_input("Theta")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [theta = op.in("Theta"), out = op.out("Output")](KernelContext& c) {
         const int64_t rows = c[out].shape()[1], columns = c[out].shape()[2];
         const T* by = c[theta].data<T>();
@@ -66,8 +65,8 @@ AB_OP(affine_grid)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued<typename decltype(tag)::type>("affine_grid", op.in("Theta"), op.out("Output"), false);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return queued<T>("affine_grid", op.in("Theta"), op.out("Output"), false);
     });
 
 AB_GRAD(affine_grid)
@@ -81,8 +80,7 @@ AB_GRAD(affine_grid)
       c.set_out("Theta@GRAD", {batch, 2, 3}, c.in("Output@GRAD").dtype);
     })
     .dtype_of_input("Output@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [dout = op.in("Output@GRAD"), dtheta = op.out("Theta@GRAD")](KernelContext& c) {
         const int64_t rows = c[dout].shape()[1], columns = c[dout].shape()[2];
         const T* from = c[dout].data<T>();
@@ -102,8 +100,8 @@ AB_GRAD(affine_grid)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued<typename decltype(tag)::type>("affine_grid_grad", op.in("Output@GRAD"), op.out("Theta@GRAD"), true);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return queued<T>("affine_grid_grad", op.in("Output@GRAD"), op.out("Theta@GRAD"), true);
     });
 
 }  // namespace

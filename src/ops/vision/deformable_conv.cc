@@ -162,11 +162,11 @@ template <class T> struct Gradient {
     T *to_x = zeroed<T>(c, dx), *to_offset = needed<T>(c, doffset), *to_mask = needed<T>(c, dmask);
     T* to_filter = zeroed<T>(c, dfilter);
     dcolumns.resize(in.columns.shape(), dtype_of<T>);
-    T *columns = in.columns.template mutable_data<T>(), *dcolumn = dcolumns.mutable_data<T>();
+    T *columns = in.columns.template mutable_data<T>(), *dcolumn = dcolumns.template mutable_data<T>();
     for (int64_t n = 0; n < c[dout].rows(); ++n) {
       const Places<T> places = in.places(c, d, n);
       const T* x = c[in.x].template data<T>() + n * d.channels * d.in_plane();
-      const T* grad = c[dout].template data<T>() + n * d.made * d.places();
+      const T* grad = c[dout].data<T>() + n * d.made * d.places();
       if (to_filter) {
         read_columns(c, places, x, columns);
         filters.add(c, d, grad, columns, n, to_filter);
@@ -209,7 +209,7 @@ void declare_conv(const char* type, bool masked) {
       .with(attributes)
       .infer(infer)
       .dtype_of_input("Input")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); });
   if (masked) {
     def.grad_reads({"Input", "Offset", "Mask", "Filter"});
   } else {
@@ -219,8 +219,7 @@ void declare_conv(const char* type, bool masked) {
       .doc(
           "Input@GRAD = the gradients of all taps that read a pixel; Offset@GRAD = the change of the taps' values "
           "downwards and to the right; Filter@GRAD, and Mask@GRAD if given, the other factor times Output@GRAD.")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-        using T = typename decltype(tag)::type;
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
         return [grad = std::make_shared<Gradient<T>>(op)](KernelContext& c) { grad->run(c); };
       });
 }

@@ -94,27 +94,24 @@ AB_OP(fsp)
       c.share_lod("Out", "X");
     })
     .grad_reads({"X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
             const Maps m(c[x].shape(), c[y].shape());
-            mean_products(c, m, forward_dims(m), gemm.get(), c[x].data<T>(), c[y].data<T>(),
-                          c[out].template mutable_data<T>());
+            mean_products(c, m, forward_dims(m), gemm.get(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
           };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [means = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) mutable {
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return [means = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](const DeviceContext& c) mutable {
         const Maps m(c[x].shape(), c[y].shape());
-        means.run(DeviceContext::of(c), m, forward_dims(m), c[x], c[y], c[out]);
+        means.run(c, m, forward_dims(m), c[x], c[y], c[out]);
       };
     });
 
 AB_GRAD(fsp)
     .doc("X@GRAD[n, i] = the sum over j of Out@GRAD[n, i, j] Y[n, j] / (H W); likewise Y@GRAD.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
               to_x = std::make_shared<Gemm<T>>(), to_y = std::make_shared<Gemm<T>>()](KernelContext& c) {
         const Maps m(c[x].shape(), c[y].shape());
@@ -123,14 +120,12 @@ AB_GRAD(fsp)
         if (T* to = needed<T>(c, dy)) mean_products(c, m, dims_by_y(m), to_y.get(), d, a, to);
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [to_x = QueuedMeans<T>(), to_y = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](const DeviceContext& c) mutable {
         const Maps m(c[x].shape(), c[y].shape());
-        if (c.needs(dx)) to_x.run(queued, m, dims_by_x(m), c[dout], c[y], c[dx]);
-        if (c.needs(dy)) to_y.run(queued, m, dims_by_y(m), c[dout], c[x], c[dy]);
+        if (c.needs(dx)) to_x.run(c, m, dims_by_x(m), c[dout], c[y], c[dx]);
+        if (c.needs(dy)) to_y.run(c, m, dims_by_y(m), c[dout], c[x], c[dy]);
       };
     });
 

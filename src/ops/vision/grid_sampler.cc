@@ -82,8 +82,7 @@ AB_OP(grid_sampler)
     })
     .grad_reads({"X", "Grid"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), grid = op.in("Grid"), out = op.out("Output")](KernelContext& c) {
         const Extents e(c[x].shape());
         const T *from = c[x].data<T>(), *places = c[grid].data<T>();
@@ -96,20 +95,18 @@ AB_OP(grid_sampler)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("grid_sample"), x = op.in("X"), grid = op.in("Grid"),
-              out = op.out("Output")](KernelContext& c) {
+              out = op.out("Output")](const DeviceContext& c) {
         device::GridArgs a = args_of(c, x, grid);
         a.y = device::operand(c[out]);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 
 AB_GRAD(grid_sampler)
     .doc("X@GRAD = Output@GRAD distributed to the pixels read; Grid@GRAD = their change to the right and down.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), grid = op.in("Grid"), dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"),
               dgrid = op.out("Grid@GRAD")](KernelContext& c) {
         const Extents e(c[x].shape());
@@ -124,15 +121,14 @@ AB_GRAD(grid_sampler)
         });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("grid_sample_grad"), x = op.in("X"), grid = op.in("Grid"),
-              dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"), dgrid = op.out("Grid@GRAD")](KernelContext& c) {
+              dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"), dgrid = op.out("Grid@GRAD")](const DeviceContext& c) {
         device::GridArgs a = args_of(c, x, grid);
         a.dout = device::operand(c[dout]);
         a.y = device::needed_operand(c, dx);
         a.dgrid = device::needed_operand(c, dgrid);
-        DeviceContext::of(c).launch(kernel, a);
+        c.launch(kernel, a);
       };
     });
 

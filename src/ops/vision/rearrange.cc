@@ -121,12 +121,12 @@ Kernel copies(const KernelArgs& op, Copy copy, const char* from, const char* to,
 
 Kernel queued_copies(const KernelArgs& op, Copy copy, const char* from, const char* to, bool back) {
   return [kernel = device_kernel(device::stem_of_size("copy", dtype_size(op.dtype()))), o = op.op(), copy, back,
-          x = op.in(from), out = op.out(to)](KernelContext& c) {
+          x = op.in(from), out = op.out(to)](const DeviceContext& c) {
     if (c[out].numel() == 0) return;
     const NdLoop<2> loop = copy(o, back ? c[out].shape() : c[x].shape());
     device::CopyArgs a{device::operand(c[x]), device::operand(c[out]), 0, 0, {}, 0};
     a.axes = device::axes_of(back ? turned(loop) : loop);
-    DeviceContext::of(c).launch(kernel, a);
+    c.launch(kernel, a);
   };
 }
 

@@ -91,7 +91,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     if (c[out].numel() == 0) return;
     const Images g = r.fit(c[x].shape(), c[out].shape());
     const T* from = c[x].data<T>();
-    T* to = c[out].template mutable_data<T>();
+    T* to = c[out].mutable_data<T>();
     const int64_t per_image = g.out[0] * g.out[1];
     with_taps(r.columns().count(), c[x].shape().rank() == 5, [&](auto taps, auto rows) {
       c.parallel_for(g.outer * per_image, row_grain(g, taps), [&](int64_t begin, int64_t end) {
@@ -105,12 +105,12 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-template <class T> Kernel backward(const KernelArgs& op) {
+constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [r = Resizer<T>(op.op()), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
     if (c[dx].numel() == 0) return;
     const Images g = r.fit(c[dx].shape(), c[dout].shape());
     const T* from = c[dout].data<T>();
-    T* to = c[dx].template mutable_data<T>();
+    T* to = c[dx].mutable_data<T>();
     with_taps(r.columns().count(), c[dx].shape().rank() == 5, [&](auto taps, auto rows) {
       c.parallel_for(g.outer, 1, [&](int64_t begin, int64_t end) {
         std::fill(to + begin * g.in_elems(), to + end * g.in_elems(), T{0});
@@ -122,7 +122,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
       });
     });
   };
-}
+};
 
 // ---- on devices
 
@@ -148,16 +148,15 @@ template <class T> class QueuedResizer {
   std::array<QueuedTaps, 3> axes_;
 };
 
-template <class T> Kernel queued_forward(const KernelArgs& op) {
-  return [r = QueuedResizer<T>("resample", op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
-    r.run(DeviceContext::of(c), c[x].shape(), c[out].shape(), c[x], c[out]);
-  };
-}
+constexpr auto queued_forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+  return [r = QueuedResizer<T>("resample", op.op()), x = op.in("X"), out = op.out("Out")](
+             const DeviceContext& c) mutable { r.run(c, c[x].shape(), c[out].shape(), c[x], c[out]); };
+};
 
-template <class T> Kernel queued_backward(const KernelArgs& op) {
+constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [r = QueuedResizer<T>("resample_grad", op.op()), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](
-             KernelContext& c) mutable { r.run(DeviceContext::of(c), c[dx].shape(), c[dout].shape(), c[dout], c[dx]); };
-}
+             const DeviceContext& c) mutable { r.run(c, c[dx].shape(), c[dout].shape(), c[dout], c[dx]); };
+};
 
 void sizes(OpDef& def) {
   def.in("X", "[N, C, H, W], [N, H, W, C], [N, C, D, H, W] or [N, D, H, W, C] float or uint8")
@@ -181,26 +180,23 @@ void sizes(OpDef& def) {
 }
 
 void declare(const char* type, const char* doc, bool of_bytes) {
-  OpDef& def =
-      declare_op(type, __FILE__)
-          .doc(doc)
-          .with(sizes)
-          .traits(kRowWise)
-          .infer(infer)
-          .grad_reads({"X", "OutSize", "SizeTensor", "Scale"})
-          .grad_to({"X"})
-          .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-          .device<float, double>(
-              [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
+  OpDef& def = declare_op(type, __FILE__)
+                   .doc(doc)
+                   .with(sizes)
+                   .traits(kRowWise)
+                   .infer(infer)
+                   .grad_reads({"X", "OutSize", "SizeTensor", "Scale"})
+                   .grad_to({"X"})
+                   .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op); })
+                   .device<float, double>(queued_forward);
   if (of_bytes) def.cpu<uint8_t>([](auto, const KernelArgs& op) { return forward<uint8_t>(op); });
   declare_gradient(type, __FILE__)
       .doc("X@GRAD = each element of Out@GRAD, distributed over the elements of X that it interpolates.")
       .shape_from("OutSize")
       .shape_from("SizeTensor")
       .shape_from("Scale")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-      .device<float, double>(
-          [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op); });
+      .cpu<float, double>(backward)
+      .device<float, double>(queued_backward);
 }
 
 void declare_all() {

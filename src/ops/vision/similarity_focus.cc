@@ -120,13 +120,12 @@ AB_OP(similarity_focus)
     .attr<std::vector<int32_t>>("indexes", {}, "indices of the slices to use")
     .infer(infer)
     .no_grad("a mask is constant almost everywhere")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axis = op.attr<int32_t>("axis"), indexes = op.attr<std::vector<int32_t>>("indexes"), marks = Marks<T>(),
               x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
         const Slice slice(c[x].shape(), axis);
         const int64_t image = c[x].row_elems();
-        const T* from = c[x].template data<T>();
+        const T* from = c[x].data<T>();
         T* to = zeroed<T>(c, out);
         for (int64_t n = 0; n < c[x].rows(); ++n) {
           for (const int32_t i : indexes) marks.add(slice, from + n * image + i * slice.axis_step, to + n * image);

@@ -39,17 +39,16 @@ template <class T> void shift_frames(const KernelContext& c, const Frames& f, in
 
 template <class T> Kernel shifts(const KernelArgs& op, const char* from, const char* to, int64_t direction) {
   return [o = op.op(), direction, x = op.in(from), out = op.out(to)](KernelContext& c) {
-    shift_frames(c, Frames(o, c[x].shape()), direction, c[x].data<T>(), c[out].template mutable_data<T>());
+    shift_frames(c, Frames(o, c[x].shape()), direction, c[x].data<T>(), c[out].mutable_data<T>());
   };
 }
 
 template <class T> Kernel queued_shifts(const KernelArgs& op, const char* from, const char* to, int64_t direction) {
   return [kernel = device_kernel(device::stem_of_size("shift_frames", sizeof(T))), o = op.op(), direction,
-          x = op.in(from), out = op.out(to)](KernelContext& c) {
+          x = op.in(from), out = op.out(to)](const DeviceContext& c) {
     const Frames f(o, c[x].shape());
-    DeviceContext::of(c).launch(
-        kernel, device::FramesArgs{device::operand(c[x]), device::operand(c[out]), f.count, f.frames, f.channels,
-                                   f.plane, f.earlier, f.later, direction});
+    c.launch(kernel, device::FramesArgs{device::operand(c[x]), device::operand(c[out]), f.count, f.frames, f.channels,
+                                        f.plane, f.earlier, f.later, direction});
   };
 }
 
@@ -81,11 +80,9 @@ AB_OP(temporal_shift)
       c.same_as("Out", "X");
     })
     .grad_reads({})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
-    })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return shifts<T>(op, "X", "Out", 1); })
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return queued_shifts<T>(op, "X", "Out", 1);
     });
 
 AB_GRAD(temporal_shift)
@@ -94,11 +91,11 @@ AB_GRAD(temporal_shift)
       check_frames(c, "Out@GRAD");
       c.same_shape("X@GRAD", "Out@GRAD");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return shifts<T>(op, "Out@GRAD", "X@GRAD", -1);
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return queued_shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) {
+      return queued_shifts<T>(op, "Out@GRAD", "X@GRAD", -1);
     });
 
 }  // namespace

@@ -83,7 +83,7 @@ void infer(InferContext& c) {
 }
 
 // On devices: from X to Y, or their gradients from Y to X. x: the shape of X.
-void launch(const KernelContext& c, ab_kernel kernel, const Axes& axes, const Shape& x, const Tensor& from,
+void launch(const DeviceContext& c, ab_kernel kernel, const Axes& axes, const Shape& x, const Tensor& from,
             Tensor& to) {
   const Windows w(axes, x);
   device::UnfoldArgs a{};
@@ -98,7 +98,7 @@ void launch(const KernelContext& c, ab_kernel kernel, const Axes& axes, const Sh
     a.dilation[d] = axes[d].dilation;
     a.before[d] = axes[d].before;
   }
-  DeviceContext::of(c).launch(kernel, a);
+  c.launch(kernel, a);
 }
 
 AB_OP(unfold)
@@ -112,8 +112,7 @@ AB_OP(unfold)
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axes = axes_of(op.op()), x = op.in("X"), out = op.out("Y")](KernelContext& c) {
         const Windows w(axes, c[x].shape());
         const T* from = c[x].data<T>();
@@ -133,16 +132,14 @@ AB_OP(unfold)
                        });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<T>("unfold"), axes = axes_of(op.op()), x = op.in("X"),
-              out = op.out("Y")](KernelContext& c) { launch(c, kernel, axes, c[x].shape(), c[x], c[out]); };
+              out = op.out("Y")](const DeviceContext& c) { launch(c, kernel, axes, c[x].shape(), c[x], c[out]); };
     });
 
 AB_GRAD(unfold)
     .doc("X@GRAD = the sum of Y@GRAD over the windows that contain an element.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [axes = axes_of(op.op()), dout = op.in("Y@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const Windows w(axes, c[dx].shape());
         const T* from = c[dout].data<T>();
@@ -160,10 +157,10 @@ AB_GRAD(unfold)
                        });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [kernel = device::kernel_of<T>("unfold_grad"), axes = axes_of(op.op()), dout = op.in("Y@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) { launch(c, kernel, axes, c[dx].shape(), c[dout], c[dx]); };
+    .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
+      return
+          [kernel = device::kernel_of<T>("unfold_grad"), axes = axes_of(op.op()), dout = op.in("Y@GRAD"),
+           dx = op.out("X@GRAD")](const DeviceContext& c) { launch(c, kernel, axes, c[dx].shape(), c[dout], c[dx]); };
     });
 
 }  // namespace

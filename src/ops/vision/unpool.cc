@@ -70,8 +70,7 @@ AB_OP(unpool)
     .grad_reads({"X", "Indices"}, {"Out"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), indices = op.in("Indices"), out = op.out("Out")](KernelContext& c) {
         const Planes p(c[x].shape(), c[out].shape());
         const auto* at = c[indices].data<int32_t>();
@@ -86,8 +85,7 @@ AB_OP(unpool)
 
 AB_GRAD(unpool)
     .doc("X@GRAD = Out@GRAD at the positions Indices.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
+    .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [indices = op.in("Indices"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const Planes p(c[dx].shape(), c[dout].shape());
         const auto* at = c[indices].data<int32_t>();
