@@ -84,6 +84,12 @@ class KernelContext {
   template <class Fn> void parallel_for(int64_t n, int64_t grain, Fn&& fn) const {
     anabranch::parallel_for(parallel, n, grain, fn);
   }
+  // fn(i) for each i of [0, n), likewise.
+  template <class Fn> void parallel_each(int64_t n, int64_t grain, Fn&& fn) const {
+    parallel_for(n, grain, [fn = std::forward<Fn>(fn)](int64_t begin, int64_t end) mutable {
+      for (int64_t i = begin; i < end; ++i) fn(i);
+    });
+  }
 };
 
 // For ops in a loop: mixes the iteration of this and of the outer loops into their random numbers.

@@ -76,14 +76,12 @@ template <class T>
 void pool_bins(const KernelContext& c, const Pooled& p, const std::vector<int32_t>& image, const BinTaps<T>& down,
                const BinTaps<T>& across, const T* x, T* out) {
   const auto planes = static_cast<int64_t>(image.size()) * p.channels;
-  c.parallel_for(planes, kBinGrain / p.bins() + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t r = k / p.channels, channel = k % p.channels;
-      const T* plane = x + (image[static_cast<size_t>(r)] * p.channels + channel) * p.plane();
-      for (int64_t b = 0; b < p.bins(); ++b) {
-        out[k * p.bins() + b] =
-            gather(plane, p.width, down, r * p.rows + b / p.columns, across, r * p.columns + b % p.columns);
-      }
+  c.parallel_each(planes, kBinGrain / p.bins() + 1, [&](int64_t k) {
+    const int64_t r = k / p.channels, channel = k % p.channels;
+    const T* plane = x + (image[static_cast<size_t>(r)] * p.channels + channel) * p.plane();
+    for (int64_t b = 0; b < p.bins(); ++b) {
+      out[k * p.bins() + b] =
+          gather(plane, p.width, down, r * p.rows + b / p.columns, across, r * p.columns + b % p.columns);
     }
   });
 }

@@ -111,16 +111,14 @@ AB_OP(bipartite_match)
         const Tensor& d = c[dist];
         const int64_t samples = c[indices].rows(), columns = d.shape()[1];
         if (static_cast<int64_t>(matchers.size()) < samples) matchers.resize(static_cast<size_t>(samples));
-        int32_t* rows = c[indices].template mutable_data<int32_t>();
-        T* near = c[dists].template mutable_data<T>();
-        c.parallel_for(samples, 1, [&, rows, near, columns](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            const int64_t first = d.lod().empty() ? 0 : d.lod().back()[static_cast<size_t>(n)];
-            const int64_t last = d.lod().empty() ? d.rows() : d.lod().back()[static_cast<size_t>(n) + 1];
-            const T* from = d.data<T>() + first * columns;
-            matchers[static_cast<size_t>(n)].match(from, last - first, columns, rows + n * columns, near + n * columns);
-            if (rest) match_rest(from, last - first, columns, threshold, rows + n * columns, near + n * columns);
-          }
+        int32_t* rows = c[indices].mutable_data<int32_t>();
+        T* near = c[dists].mutable_data<T>();
+        c.parallel_each(samples, 1, [&, rows, near, columns](int64_t n) {
+          const int64_t first = d.lod().empty() ? 0 : d.lod().back()[static_cast<size_t>(n)];
+          const int64_t last = d.lod().empty() ? d.rows() : d.lod().back()[static_cast<size_t>(n) + 1];
+          const T* from = d.data<T>() + first * columns;
+          matchers[static_cast<size_t>(n)].match(from, last - first, columns, rows + n * columns, near + n * columns);
+          if (rest) match_rest(from, last - first, columns, threshold, rows + n * columns, near + n * columns);
         });
       };
     });

@@ -74,13 +74,9 @@ AB_OP(box_decoder_and_assign)
         const T *scores = c[score].data<T>(), *by = variance ? c[variance].data<T>() : nullptr;
         T *boxes = c[decoded].mutable_data<T>(), *best = c[assigned].mutable_data<T>();
         const int64_t classes = c[score].shape()[1];
-        c.parallel_for(c[prior].rows(), kBoxGrain / (classes + 1) + 1, [=](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            for (int64_t k = 4 * r * classes; k < 4 * (r + 1) * classes; k += 4) {
-              decode(priors + 4 * r, offsets + k, by, clip, boxes + k);
-            }
-            const int64_t k = likeliest(scores + r * classes, classes);
-            std::copy_n(k > 0 ? boxes + 4 * (r * classes + k) : priors + 4 * r, 4, best + 4 * r);
+        c.parallel_each(c[prior].rows(), kBoxGrain / (classes + 1) + 1, [=](int64_t r) {
+          for (int64_t k = 4 * r * classes; k < 4 * (r + 1) * classes; k += 4) {
+            decode(priors + 4 * r, offsets + k, by, clip, boxes + k);
           }
           const int64_t k = likeliest(scores + r * classes, classes);
           std::copy_n(k > 0 ? boxes + 4 * (r * classes + k) : priors + 4 * r, 4, best + 4 * r);

@@ -57,16 +57,14 @@ constexpr auto pool = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
     T *to = c[out].mutable_data<T>(), *counts = needed<T>(c, count);
     const Pooled& p = bins.pooled();
     const int64_t made = c[out].shape()[1];
-    c.parallel_for(c[out].numel(), kBinGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        const int64_t r = k / (made * p.bins());
-        const MovedBin<T> bin = bins.at(boxes + 4 * r, moves, r, k / p.bins() % made, k % p.bins());
-        const T* plane = from + (image[static_cast<size_t>(r)] * p.channels + bin.channel) * p.plane();
-        T sum = 0;
-        const int64_t n = bins.each(bin, [&](const BinSample<T>& s) { sum += s.of(plane, s.weight); });
-        to[k] = n ? sum / static_cast<T>(n) : T(0);
-        if (counts) counts[k] = static_cast<T>(n);
-      }
+    c.parallel_each(c[out].numel(), kBinGrain, [&](int64_t k) {
+      const int64_t r = k / (made * p.bins());
+      const MovedBin<T> bin = bins.at(boxes + 4 * r, moves, r, k / p.bins() % made, k % p.bins());
+      const T* plane = from + (image[static_cast<size_t>(r)] * p.channels + bin.channel) * p.plane();
+      T sum = 0;
+      const int64_t n = bins.each(bin, [&](const BinSample<T>& s) { sum += s.of(plane, s.weight); });
+      to[k] = n ? sum / static_cast<T>(n) : T(0);
+      if (counts) counts[k] = static_cast<T>(n);
     });
   };
 };
@@ -121,15 +119,13 @@ template <class T> struct Gradient {
     }
     T* moves = zeroed<T>(c, dtrans);
     if (!moves || !rule.moved) return;
-    const T* from = c[x].template data<T>();
-    c.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        each(c, bins, r, 0, made, [&](const MovedBin<T>& bin, T d) {
-          const T* plane = from + plane_of(r, bin.channel);
-          bins.each(bin, [&](const BinSample<T>& s) {
-            moves[bin.trans] += d * s.of(plane, s.right) * rule.deviation * bin.region_width;
-            moves[bin.trans + bins.part_plane()] += d * s.of(plane, s.down) * rule.deviation * bin.region_height;
-          });
+    const T* from = c[x].data<T>();
+    c.parallel_each(n, 1, [&](int64_t r) {
+      each(c, bins, r, 0, made, [&](const MovedBin<T>& bin, T d) {
+        const T* plane = from + plane_of(r, bin.channel);
+        bins.each(bin, [&](const BinSample<T>& s) {
+          moves[bin.trans] += d * s.of(plane, s.right) * rule.deviation * bin.region_width;
+          moves[bin.trans + bins.part_plane()] += d * s.of(plane, s.down) * rule.deviation * bin.region_height;
         });
       });
     });

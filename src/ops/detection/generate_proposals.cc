@@ -158,13 +158,10 @@ template <class T> struct Proposals {
     const Shape s = c[scores].shape();
     if (static_cast<int64_t>(found.size()) < s[0]) found.resize(static_cast<size_t>(s[0]));
     const int64_t each = s.numel(1, 4);
-    c.parallel_for(s[0], 1, [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        proposer.propose({c[scores].template data<T>() + n * each, c[deltas].template data<T>() + 4 * n * each,
-                          c[anchors].template data<T>(), c[variances].template data<T>(),
-                          c[info].template data<T>() + 3 * n, s[1], s[2] * s[3]},
-                         &found[static_cast<size_t>(n)]);
-      }
+    c.parallel_each(s[0], 1, [&](int64_t n) {
+      proposer.propose({c[scores].data<T>() + n * each, c[deltas].data<T>() + 4 * n * each, c[anchors].data<T>(),
+                        c[variances].data<T>(), c[info].data<T>() + 3 * n, s[1], s[2] * s[3]},
+                       &found[static_cast<size_t>(n)]);
     });
     write(c, s[0]);
   }

@@ -36,18 +36,16 @@ template <class T>
 void fill_grid(const KernelContext& c, const PointGrid<T>& g, const std::vector<PlacedBox<T>>& at_point,
                const std::vector<float>& variances, T* boxes, T* variance_out) {
   const int64_t n = static_cast<int64_t>(at_point.size());
-  c.parallel_for(g.rows * g.columns, std::max<int64_t>(1, kBoxGrain / std::max<int64_t>(1, n)),
-                 [&, boxes, variance_out, n](int64_t begin, int64_t end) {
-                   for (int64_t p = begin; p < end; ++p) {
-                     const T x = g.x0 + static_cast<T>(p % g.columns) * g.step_x;
-                     const T y = g.y0 + static_cast<T>(p / g.columns) * g.step_y;
-                     for (int64_t k = 0; k < n; ++k) {
-                       const int64_t at = (p * n + k) * 4;
-                       place(g, x, y, at_point[static_cast<size_t>(k)], boxes + at);
-                       for (size_t v = 0; v < 4; ++v) variance_out[at + static_cast<int64_t>(v)] = variances[v];
-                     }
-                   }
-                 });
+  c.parallel_each(g.rows * g.columns, std::max<int64_t>(1, kBoxGrain / std::max<int64_t>(1, n)),
+                  [&, boxes, variance_out, n](int64_t p) {
+                    const T x = g.x0 + static_cast<T>(p % g.columns) * g.step_x;
+                    const T y = g.y0 + static_cast<T>(p / g.columns) * g.step_y;
+                    for (int64_t k = 0; k < n; ++k) {
+                      const int64_t at = (p * n + k) * 4;
+                      place(g, x, y, at_point[static_cast<size_t>(k)], boxes + at);
+                      for (size_t v = 0; v < 4; ++v) variance_out[at + static_cast<int64_t>(v)] = variances[v];
+                    }
+                  });
 }
 
 inline void check_variances(const InferContext& c) {

@@ -33,12 +33,9 @@ AB_OP(iou_similarity)
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
         T* to = c[out].mutable_data<T>();
         const int64_t m = c[y].rows();
-        c.parallel_for(c[x].rows(), std::max<int64_t>(1, kBoxGrain / std::max<int64_t>(1, m)),
-                       [=](int64_t begin, int64_t end) {
-                         for (int64_t i = begin; i < end; ++i) {
-                           for (int64_t j = 0; j < m; ++j) to[i * m + j] = similarity(a + i * 4, b + j * 4, edge);
-                         }
-                       });
+        c.parallel_each(c[x].rows(), std::max<int64_t>(1, kBoxGrain / std::max<int64_t>(1, m)), [=](int64_t i) {
+          for (int64_t j = 0; j < m; ++j) to[i * m + j] = similarity(a + i * 4, b + j * 4, edge);
+        });
       };
     });
 

@@ -84,12 +84,10 @@ template <class T> Kernel locality_aware_nms(const KernelArgs& op) {
     const T *box = c[boxes].data<T>(), *score = c[scores].data<T>();
     each.resize(static_cast<size_t>(s[0]), merger);
     found.resize(static_cast<size_t>(s[0]));
-    c.parallel_for(s[0], 1, [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        Merger<T>& m = each[static_cast<size_t>(n)];
-        m.find(box + n * s[2] * size, score + n * s[1] * s[2], s[1], s[2], size);
-        std::swap(found[static_cast<size_t>(n)], m.found);
-      }
+    c.parallel_each(s[0], 1, [&](int64_t n) {
+      Merger<T>& m = each[static_cast<size_t>(n)];
+      m.find(box + n * s[2] * size, score + n * s[1] * s[2], s[1], s[2], size);
+      std::swap(found[static_cast<size_t>(n)], m.found);
     });
     std::vector<int64_t> ends = ends_of(found, s[0]);
     if (ends.back() == 0) return write_nothing<T>(&c[out]);

@@ -98,13 +98,10 @@ template <class T> class Finder {
   void find(const KernelContext& c, const Images<T>& images) {
     const int64_t n = images.count * images.classes;
     if (static_cast<int64_t>(found.size()) < n) found.resize(static_cast<size_t>(n));
-    c.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        auto& list = found[static_cast<size_t>(k)];
-        list.clear();
-        if (k % images.classes != background_)
-          suppress(images.of(k / images.classes, k % images.classes), rule_, &list);
-      }
+    c.parallel_each(n, 1, [&](int64_t k) {
+      auto& list = found[static_cast<size_t>(k)];
+      list.clear();
+      if (k % images.classes != background_) suppress(images.of(k / images.classes, k % images.classes), rule_, &list);
     });
     offsets.assign(1, 0);
     for (int64_t i = 0; i < images.count; ++i) offsets.push_back(offsets.back() + keep_best(i, images.classes));

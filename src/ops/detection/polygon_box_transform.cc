@@ -27,17 +27,15 @@ AB_OP(polygon_box_transform)
         const T* from = c[x].data<T>();
         T* to = c[out].mutable_data<T>();
         const int64_t h = s[2], w = s[3];
-        c.parallel_for(s[0] * s[1] * h, std::max<int64_t>(1, 4 * kBoxGrain / std::max<int64_t>(1, w)),
-                       [=](int64_t begin, int64_t end) {
-                         for (int64_t line = begin; line < end; ++line) {
-                           const bool is_x = line / h % 2 == 0;
-                           const auto step = static_cast<T>(is_x ? kStride : 0);
-                           const auto first = static_cast<T>(is_x ? 0 : kStride * (line % h));
-                           for (int32_t i = 0; i < w; ++i) {  // 32-bit integers vectorize
-                             to[line * w + i] = first + step * static_cast<T>(i) - from[line * w + i];
-                           }
-                         }
-                       });
+        c.parallel_each(s[0] * s[1] * h, std::max<int64_t>(1, 4 * kBoxGrain / std::max<int64_t>(1, w)),
+                        [=](int64_t line) {
+                          const bool is_x = line / h % 2 == 0;
+                          const auto step = static_cast<T>(is_x ? kStride : 0);
+                          const auto first = static_cast<T>(is_x ? 0 : kStride * (line % h));
+                          for (int32_t i = 0; i < w; ++i) {  // 32-bit integers vectorize
+                            to[line * w + i] = first + step * static_cast<T>(i) - from[line * w + i];
+                          }
+                        });
       };
     });
 

@@ -144,11 +144,9 @@ AB_GRAD(prroi_pool)
         if (to) share_out_bins(c, p, *regions.image, regions.down.bins, regions.across.bins, d, to);
         if (!sides) return;
         const auto rois = static_cast<int64_t>(regions.image->size()), each = p.channels * p.bins();
-        c.parallel_for(rois, 1, [&](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            const T* image = from + (*regions.image)[static_cast<size_t>(r)] * p.channels * p.plane();
-            sides_grad(regions, p, r, image, made + r * each, d + r * each, sides + 4 * r);
-          }
+        c.parallel_each(rois, 1, [&](int64_t r) {
+          const T* image = from + (*regions.image)[static_cast<size_t>(r)] * p.channels * p.plane();
+          sides_grad(regions, p, r, image, made + r * each, d + r * each, sides + 4 * r);
         });
       };
     });

@@ -101,15 +101,13 @@ AB_OP(psroi_pool)
       return [bins = Bins<T>(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[out].shape());
         const auto& image = bins.find(c, p);
-        const T* from = c[x].template data<T>();
-        T* to = c[out].template mutable_data<T>();
-        c.parallel_for(static_cast<int64_t>(image.size()), kBinGrain / p.channels + 1, [&](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            const T* planes = from + image[static_cast<size_t>(r)] * p.channels * p.plane();
-            bins.each_bin(r, p, 0, p.channels, [&](int64_t k, const Range& rows, const Range& columns) {
-              to[r * p.channels + k] = mean(planes + k * p.plane(), p.width, rows, columns);
-            });
-          }
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
+        c.parallel_each(static_cast<int64_t>(image.size()), kBinGrain / p.channels + 1, [&](int64_t r) {
+          const T* planes = from + image[static_cast<size_t>(r)] * p.channels * p.plane();
+          bins.each_bin(r, p, 0, p.channels, [&](int64_t k, const Range& rows, const Range& columns) {
+            to[r * p.channels + k] = mean(planes + k * p.plane(), p.width, rows, columns);
+          });
         });
       };
     });

@@ -80,14 +80,12 @@ AB_OP(roi_pool)
         const T *from = c[x].data<T>(), *boxes = c[rois].data<T>();
         T* to = c[out].mutable_data<T>();
         int64_t* places = needed<int64_t>(c, argmax);
-        c.parallel_for(n * p.channels, kBinGrain / p.bins() + 1, [&](int64_t begin, int64_t end) {
-          for (int64_t k = begin; k < end; ++k) {
-            const T* box = boxes + k / p.channels * 4;
-            const Span<T> down(box[1], box[3], scale, p.rows), across(box[0], box[2], scale, p.columns);
-            const int64_t plane = image[static_cast<size_t>(k / p.channels)] * p.channels + k % p.channels;
-            pool_plane(p, down, across, from + plane * p.plane(), to + k * p.bins(),
-                       places ? places + k * p.bins() : nullptr);
-          }
+        c.parallel_each(n * p.channels, kBinGrain / p.bins() + 1, [&](int64_t k) {
+          const T* box = boxes + k / p.channels * 4;
+          const Span<T> down(box[1], box[3], scale, p.rows), across(box[0], box[2], scale, p.columns);
+          const int64_t plane = image[static_cast<size_t>(k / p.channels)] * p.channels + k % p.channels;
+          pool_plane(p, down, across, from + plane * p.plane(), to + k * p.bins(),
+                     places ? places + k * p.bins() : nullptr);
         });
       };
     });

@@ -67,18 +67,16 @@ constexpr auto assigner = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kerne
           neg = op.in("NegIndices"), out = op.out("Out"), weight = op.out("OutWeight")](KernelContext& c) {
     const Shape &s = c[x].shape(), &m = c[match].shape();
     const Targets<T> targets{c[x].data<T>(), s[0], s[1], m[1], s[2], filler};
-    T* to = c[out].template mutable_data<T>();
-    float* weights = c[weight].template mutable_data<float>();
-    c.parallel_for(m[0], 1, [&, to, weights](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        const auto i = static_cast<size_t>(n);
-        T* rows = to + n * m[1] * s[2];
-        targets.assign(c[match].template data<int32_t>() + n * m[1], c[x].lod().back()[i], rows, weights + n * m[1]);
-        if (!neg) continue;
-        const int32_t* negatives = c[neg].template data<int32_t>();
-        const std::vector<int64_t>& o = c[neg].lod().back();
-        targets.clear(negatives + o[i], negatives + o[i + 1], rows, weights + n * m[1]);
-      }
+    T* to = c[out].mutable_data<T>();
+    float* weights = c[weight].mutable_data<float>();
+    c.parallel_each(m[0], 1, [&, to, weights](int64_t n) {
+      const auto i = static_cast<size_t>(n);
+      T* rows = to + n * m[1] * s[2];
+      targets.assign(c[match].data<int32_t>() + n * m[1], c[x].lod().back()[i], rows, weights + n * m[1]);
+      if (!neg) return;
+      const int32_t* negatives = c[neg].data<int32_t>();
+      const std::vector<int64_t>& o = c[neg].lod().back();
+      targets.clear(negatives + o[i], negatives + o[i + 1], rows, weights + n * m[1]);
     });
   };
 };

@@ -106,13 +106,10 @@ AB_OP(yolo_box)
         const int32_t* sizes = c[size].data<int32_t>();
         T *box_to = c[boxes].mutable_data<T>(), *score_to = c[scores].mutable_data<T>();
         const int64_t each = c[boxes].shape()[1], sample = s.numel(1, 4);
-        c.parallel_for(
-            s[0] * each, kBoxGrain / 4, [&, from, sizes, box_to, score_to, each](int64_t begin, int64_t end) {
-              for (int64_t b = begin; b < end; ++b) {
-                const int64_t n = b / each;
-                yolo.fill(from + n * sample, s, b % each, sizes + 2 * n, box_to + 4 * b, score_to + yolo.classes * b);
-              }
-            });
+        c.parallel_each(s[0] * each, kBoxGrain / 4, [&, from, sizes, box_to, score_to, each](int64_t b) {
+          const int64_t n = b / each;
+          yolo.fill(from + n * sample, s, b % each, sizes + 2 * n, box_to + 4 * b, score_to + yolo.classes * b);
+        });
       };
     });
 

@@ -107,15 +107,13 @@ AB_OP(yolov3_loss)
         const Shape x = c[truth.x].shape(), labels = c[truth.label].shape();
         yolo.set_extents(x, labels[1]);
         const int64_t cells = yolo.anchors() * x[2] * x[3];
-        T* object = objects.template data<T>(c, Shape{x[0], cells});
-        int32_t* match = matches.template data<int32_t>(c, labels);
-        T* to = c[loss].template mutable_data<T>();
-        c.parallel_for(x[0], 1, [&](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            const Image<T> image = truth.of(c, n, object + n * cells, match + n * labels[1]);
-            yolo.match(image);
-            to[n] = yolo.loss(image);
-          }
+        T* object = objects.data<T>(c, Shape{x[0], cells});
+        int32_t* match = matches.data<int32_t>(c, labels);
+        T* to = c[loss].mutable_data<T>();
+        c.parallel_each(x[0], 1, [&](int64_t n) {
+          const Image<T> image = truth.of(c, n, object + n * cells, match + n * labels[1]);
+          yolo.match(image);
+          to[n] = yolo.loss(image);
         });
       };
     });
@@ -133,11 +131,9 @@ AB_GRAD(yolov3_loss)
             const T *object = c[objects].data<T>(), *factor = c[dloss].data<T>();
             const int32_t* match = c[matches].data<int32_t>();
             T* to = zeroed<T>(c, dx);
-            c.parallel_for(x[0], 1, [&](int64_t begin, int64_t end) {
-              for (int64_t n = begin; n < end; ++n) {
-                const auto image = truth.of(c, n, object + n * cells, match + n * labels[1]);
-                yolo.loss(image, factor + n, to + n * x.numel(1, 4));
-              }
+            c.parallel_each(x[0], 1, [&](int64_t n) {
+              const auto image = truth.of(c, n, object + n * cells, match + n * labels[1]);
+              yolo.loss(image, factor + n, to + n * x.numel(1, 4));
             });
           };
     });

@@ -13,9 +13,7 @@ inline void add_tensor(const KernelContext& c, const Tensor& from, Tensor& to) {
   const auto add = [&]<class T>(TypeTag<T>) {
     const T* x = from.data<T>();
     T* y = to.mutable_data<T>();
-    c.parallel_for(to.numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] += x[i];
-    });
+    c.parallel_each(to.numel(), kCheapGrain, [=](int64_t i) { y[i] += x[i]; });
   };
   if (to.dtype() == DType::kFloat64) return add(TypeTag<double>{});
   add(TypeTag<float>{});

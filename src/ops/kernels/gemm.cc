@@ -96,18 +96,16 @@ template <class T> struct Gemm<T>::Impl {
     const int64_t per_task = std::max((chunks + 63) / 64, static_cast<int64_t>(Cut::kWorthTwo / 2 / chunk_work) + 1);
     const int64_t tasks = (chunks + per_task - 1) / per_task;
     if (way == Way::kLibrary) prepare(d, cut, tasks);
-    c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        for (int64_t i = task * per_task; i < std::min(chunks, (task + 1) * per_task); ++i) {
-          const int64_t matrix = i / cut.count, chunk = i % cut.count;
-          const Operands<In, T> whole = {all.a + matrix * d.batch_stride_a, all.b + matrix * d.batch_stride_b,
-                                         all.out + matrix * d.batch_stride_c};
-          const GemmDims part = chunk_dims(cut, chunk, d);
-          const Operands<In, T> at = chunk_operands(cut, chunk, d, whole);
-          run_chunk(part, at, way, chunk + 1 == cut.count, task);
-          if constexpr (std::is_same_v<T, float>) {
-            finish(epilogue, part, cut.along == Cut::kRows ? 0 : chunk * cut.step, at.out);
-          }
+    c.parallel_each(tasks, 1, [&](int64_t task) {
+      for (int64_t i = task * per_task; i < std::min(chunks, (task + 1) * per_task); ++i) {
+        const int64_t matrix = i / cut.count, chunk = i % cut.count;
+        const Operands<In, T> whole = {all.a + matrix * d.batch_stride_a, all.b + matrix * d.batch_stride_b,
+                                       all.out + matrix * d.batch_stride_c};
+        const GemmDims part = chunk_dims(cut, chunk, d);
+        const Operands<In, T> at = chunk_operands(cut, chunk, d, whole);
+        run_chunk(part, at, way, chunk + 1 == cut.count, task);
+        if constexpr (std::is_same_v<T, float>) {
+          finish(epilogue, part, cut.along == Cut::kRows ? 0 : chunk * cut.step, at.out);
         }
       }
     });
@@ -121,12 +119,10 @@ template <class T> struct Gemm<T>::Impl {
     d.ld_c = d.n;
     if (way == Way::kLibrary) prepare(d, cut, cut.count);
     sums.resize(static_cast<size_t>(cut.count * size));
-    c.parallel_for(cut.count, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Operands<In, T> at = chunk_operands(cut, i, d, all);
-        at.out = sums.data() + i * size;
-        run_chunk(chunk_dims(cut, i, d), at, way, i + 1 == cut.count, i);
-      }
+    c.parallel_each(cut.count, 1, [&](int64_t i) {
+      Operands<In, T> at = chunk_operands(cut, i, d, all);
+      at.out = sums.data() + i * size;
+      run_chunk(chunk_dims(cut, i, d), at, way, i + 1 == cut.count, i);
     });
     c.parallel_for(d.m, 16384 / d.n + 1, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {

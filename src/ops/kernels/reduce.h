@@ -51,9 +51,8 @@ template <class Wide, class Fn> Wide parallel_total(const KernelContext& c, int6
   constexpr int64_t kMaxChunks = 64;
   const int64_t chunk = std::max((n + kMaxChunks - 1) / kMaxChunks, std::max<int64_t>(grain, 1));
   Wide parts[kMaxChunks] = {};
-  c.parallel_for((n + chunk - 1) / chunk, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) parts[k] = fn(k * chunk, std::min(n, (k + 1) * chunk));
-  });
+  c.parallel_each((n + chunk - 1) / chunk, 1,
+                  [&](int64_t k) { parts[k] = fn(k * chunk, std::min(n, (k + 1) * chunk)); });
   Wide total{};
   for (const Wide& p : parts) total += p;
   return total;

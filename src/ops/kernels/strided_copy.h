@@ -47,19 +47,17 @@ template <class E> void strided_copy(const KernelContext& c, const NdLoop<2>& lo
     const int64_t slabs = (rows + kSlab - 1) / kSlab, to_row = loop.strides(last - 1)[0],
                   from_row = loop.strides(last)[1];
     const int64_t per_block = std::max<int64_t>(1, blocks.inner());
-    c.parallel_for(blocks.total() * slabs, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, kSlab * cols)),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t k = begin; k < end; ++k) {
-                       const int64_t block = k / slabs, row = k % slabs * kSlab;
-                       blocks.each_run(block / per_block, block / per_block + 1, [&](const auto& at) {
-                         const auto step = blocks.inner_strides();
-                         const int64_t i = block % per_block;
-                         copy_detail::transpose_block(from + at[1] + i * step[1] + row, from_row,
-                                                      to + at[0] + i * step[0] + row * to_row, to_row,
-                                                      std::min(kSlab, rows - row), cols);
-                       });
-                     }
-                   });
+    c.parallel_each(blocks.total() * slabs, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, kSlab * cols)),
+                    [&](int64_t k) {
+                      const int64_t block = k / slabs, row = k % slabs * kSlab;
+                      blocks.each_run(block / per_block, block / per_block + 1, [&](const auto& at) {
+                        const auto step = blocks.inner_strides();
+                        const int64_t i = block % per_block;
+                        copy_detail::transpose_block(from + at[1] + i * step[1] + row, from_row,
+                                                     to + at[0] + i * step[0] + row * to_row, to_row,
+                                                     std::min(kSlab, rows - row), cols);
+                      });
+                    });
     return;
   }
   const auto step = loop.inner_strides();

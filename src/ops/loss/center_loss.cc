@@ -109,13 +109,10 @@ AB_GRAD(center_loss)
       return [diff = op.in("SampleCenterDiff"), dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const int64_t n = c[diff].rows(), width = c[diff].row_elems();
         const T *d = c[diff].data<T>(), *g = c[dloss].data<T>();
-        T* to = c[dx].template mutable_data<T>();
-        c.parallel_for(n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
-                       [=](int64_t begin, int64_t end) {
-                         for (int64_t i = begin; i < end; ++i) {
-                           for (int64_t k = i * width; k < (i + 1) * width; ++k) to[k] = g[i] * d[k];
-                         }
-                       });
+        T* to = c[dx].mutable_data<T>();
+        c.parallel_each(n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)), [=](int64_t i) {
+          for (int64_t k = i * width; k < (i + 1) * width; ++k) to[k] = g[i] * d[k];
+        });
       };
     });
 

@@ -29,13 +29,11 @@ template <class T> Kernel soft_forward(In x, In label, Out y) {
   return [=](KernelContext& c) {
     const ClassAxis a(c[x].shape(), -1);
     const T *p = c[x].data<T>(), *q = c[label].data<T>();
-    T* out = c[y].template mutable_data<T>();
-    c.parallel_for(a.outer, a.grain(), [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T sum = 0;
-        for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) sum += q[k] * neg_log(p[k]);
-        out[i] = sum;
-      }
+    T* out = c[y].mutable_data<T>();
+    c.parallel_each(a.outer, a.grain(), [=](int64_t i) {
+      T sum = 0;
+      for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) sum += q[k] * neg_log(p[k]);
+      out[i] = sum;
     });
   };
 }
@@ -44,11 +42,9 @@ template <class T> Kernel soft_backward(In x, In label, In dy, Out dx) {
   return [=](KernelContext& c) {
     const ClassAxis a(c[x].shape(), -1);
     const T *p = c[x].data<T>(), *q = c[label].data<T>(), *g = c[dy].data<T>();
-    T* out = c[dx].template mutable_data<T>();
-    c.parallel_for(a.outer, a.grain(), [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) out[k] = -g[i] * q[k] / p[k];
-      }
+    T* out = c[dx].mutable_data<T>();
+    c.parallel_each(a.outer, a.grain(), [=](int64_t i) {
+      for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) out[k] = -g[i] * q[k] / p[k];
     });
   };
 }

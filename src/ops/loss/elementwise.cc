@@ -112,10 +112,8 @@ template <class Make> void declare_backward(const Row& row, Make make) {
     return [loss = make(TypeTag<T>(), op), x = op.in(x), y = op.in(y), dout = op.in(dout),
             dx = op.out(dx)](KernelContext& c) {
       const T *p = c[x].data<T>(), *q = c[y].data<T>(), *d = c[dout].data<T>();
-      T* to = c[dx].template mutable_data<T>();
-      c.parallel_for(c[x].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = d[i] * loss.slope(p[i], q[i]);
-      });
+      T* to = c[dx].mutable_data<T>();
+      c.parallel_each(c[x].numel(), kMathGrain, [=](int64_t i) { to[i] = d[i] * loss.slope(p[i], q[i]); });
     };
   });
 }

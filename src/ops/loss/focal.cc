@@ -31,11 +31,9 @@ void each_score(const KernelContext& c, const Tensor& x, const Tensor& label, co
   const int64_t classes = x.shape()[1];
   const int32_t* labels = label.data<int32_t>();
   const T by = static_cast<T>(std::max(1, *foreground.data<int32_t>()));
-  c.parallel_for(x.numel(), kMathGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t own = labels[i / classes];
-      to[i] = own == -1 ? T{0} : fn(i, own == i % classes + 1) / by;
-    }
+  c.parallel_each(x.numel(), kMathGrain, [=](int64_t i) {
+    const int64_t own = labels[i / classes];
+    to[i] = own == -1 ? T{0} : fn(i, own == i % classes + 1) / by;
   });
 }
 

@@ -121,11 +121,7 @@ AB_GRAD(kldiv_loss)
         const T over = divisor<T>(reduction, c[x]);
         T* to = c[dx].mutable_data<T>();
         const int64_t step = reduced ? 0 : 1;
-        c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            to[i] = kldiv_slope(q[i], g[i * step], over);
-          }
-        });
+        c.parallel_each(c[x].numel(), kCheapGrain, [=](int64_t i) { to[i] = kldiv_slope(q[i], g[i * step], over); });
       };
     })
     .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {

@@ -38,9 +38,8 @@ AB_OP(label_smooth)
         const T* shares = prior ? c[prior].data<T>() : nullptr;
         const T equal = epsilon / static_cast<T>(std::max<int64_t>(classes, 1));
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            to[i] = (1 - epsilon) * from[i] + (shares ? epsilon * shares[i % classes] : equal);
+        c.parallel_each(c[x].numel(), kCheapGrain, [=](int64_t i) {
+          to[i] = (1 - epsilon) * from[i] + (shares ? epsilon * shares[i % classes] : equal);
         });
       };
     })

@@ -32,12 +32,10 @@ AB_OP(modified_huber_loss)
           [x = op.in("X"), y = op.in("Y"), margin = op.out("IntermediateVal"), out = op.out("Out")](KernelContext& c) {
             const T *p = c[x].data<T>(), *q = c[y].data<T>();
             T *margins = needed<T>(c, margin), *to = needed<T>(c, out);
-            c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) {
-                const T m = p[i] * (2 * q[i] - 1);
-                if (margins) margins[i] = m;
-                if (to) to[i] = m < -1 ? -4 * m : m < 1 ? (1 - m) * (1 - m) : T{0};
-              }
+            c.parallel_each(c[x].numel(), kCheapGrain, [=](int64_t i) {
+              const T m = p[i] * (2 * q[i] - 1);
+              if (margins) margins[i] = m;
+              if (to) to[i] = m < -1 ? -4 * m : m < 1 ? (1 - m) * (1 - m) : T{0};
             });
           };
     });
@@ -48,12 +46,10 @@ AB_GRAD(modified_huber_loss)
       return [y = op.in("Y"), margin = op.in("IntermediateVal"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
         const T *q = c[y].data<T>(), *margins = c[margin].data<T>(), *d = c[dout].data<T>();
-        T* to = c[dx].template mutable_data<T>();
-        c.parallel_for(c[dx].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const T m = margins[i], slope = m < -1 ? T{-4} : m < 1 ? -2 * (1 - m) : T{0};
-            to[i] = d[i] * (2 * q[i] - 1) * slope;
-          }
+        T* to = c[dx].mutable_data<T>();
+        c.parallel_each(c[dx].numel(), kCheapGrain, [=](int64_t i) {
+          const T m = margins[i], slope = m < -1 ? T{-4} : m < 1 ? -2 * (1 - m) : T{0};
+          to[i] = d[i] * (2 * q[i] - 1) * slope;
         });
       };
     });

@@ -84,22 +84,19 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
         const Philox random(with_step(key, c));
         const ClassTable<T> table{c[weight].data<T>(), bias ? c[bias].data<T>() : nullptr, width};
         const T *from = c[x].data<T>(), *factor = sample_weight ? c[sample_weight].data<T>() : nullptr;
-        T *to = c[cost].template mutable_data<T>(), *score = c[logits].template mutable_data<T>();
-        int64_t* chosen = c[labels].template mutable_data<int64_t>();
-        c.parallel_for(n, 8192 / (all * std::max<int64_t>(1, width)) + 1, [=, &given](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            T sum = 0;
-            for (int64_t k = 0; k < all; ++k) {
-              const int64_t drawn = k - own, at = i * all + k;
-              chosen[at] = k < own          ? y[i * own + k]
-                           : !given.empty() ? given[static_cast<size_t>(drawn)]
-                                            : sampler.draw(random, static_cast<uint64_t>(i * noise.count + drawn));
-              const T o = logistic(table.score(from + i * width, chosen[at]));
-              const T b = static_cast<T>(sampler.probability(chosen[at]) * static_cast<double>(noise.count));
-              score[at] = o;
-              sum -= std::log((k < own ? o : b) / (o + b));
-            }
-            to[i] = factor ? factor[i] * sum : sum;
+        T *to = c[cost].mutable_data<T>(), *score = c[logits].mutable_data<T>();
+        int64_t* chosen = c[labels].mutable_data<int64_t>();
+        c.parallel_each(n, 8192 / (all * std::max<int64_t>(1, width)) + 1, [=, &given](int64_t i) {
+          T sum = 0;
+          for (int64_t k = 0; k < all; ++k) {
+            const int64_t drawn = k - own, at = i * all + k;
+            chosen[at] = k < own          ? y[i * own + k]
+                         : !given.empty() ? given[static_cast<size_t>(drawn)]
+                                          : sampler.draw(random, static_cast<uint64_t>(i * noise.count + drawn));
+            const T o = logistic(table.score(from + i * width, chosen[at]));
+            const T b = static_cast<T>(sampler.probability(chosen[at]) * static_cast<double>(noise.count));
+            score[at] = o;
+            sum -= std::log((k < own ? o : b) / (o + b));
           }
           to[i] = factor ? factor[i] * sum : sum;
         });

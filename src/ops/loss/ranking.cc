@@ -155,11 +155,9 @@ AB_OP(bpr_loss)
         const T* p = c[x].data<T>();
         const int64_t* own = as_int64(c[label], scratch.get());
         check_labels(own, a.outer, a.classes);
-        T* to = c[y].template mutable_data<T>();
-        c.parallel_for(a.outer, row_grain(a), [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            to[i] = static_cast<T>(others_of(p + i * a.classes, a.classes, own[i])) / static_cast<T>(a.classes - 1);
-          }
+        T* to = c[y].mutable_data<T>();
+        c.parallel_each(a.outer, row_grain(a), [=](int64_t i) {
+          to[i] = static_cast<T>(others_of(p + i * a.classes, a.classes, own[i])) / static_cast<T>(a.classes - 1);
         });
       };
     });

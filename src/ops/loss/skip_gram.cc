@@ -98,9 +98,9 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
   return [h = Handles(op), loss = op.out("Loss"), slopes = op.out("Slopes"),
           converted = std::make_shared<Converted>()](KernelContext& c) {
     const WordWindows<T> all(c, h, converted.get());
-    T *to = c[loss].template mutable_data<T>(), *slope = c[slopes].template mutable_data<T>();
-    c.parallel_for(all.count, all.grain(), [&all, to, slope](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = window_loss(all, i, slope + i * all.width * (1 + all.drawn));
+    T *to = c[loss].mutable_data<T>(), *slope = c[slopes].mutable_data<T>();
+    c.parallel_each(all.count, all.grain(), [&all, to, slope](int64_t i) {
+      to[i] = window_loss(all, i, slope + i * all.width * (1 + all.drawn));
     });
   };
 };
@@ -187,10 +187,9 @@ constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kerne
     };
     SelectedRows *words = place(dwords, &own->words), *contexts = place(dcontexts, &own->contexts);
     own->count(all, words, contexts, c[h.words], c[h.contexts]);
-    const T *slope = c[slopes].template data<T>(), *g = c[dloss].template data<T>();
-    c.parallel_for(all.count, all.grain(), [&, words, contexts](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        window_grad(all, i, slope + i * all.width * (1 + all.drawn), g[i], *own, words, contexts);
+    const T *slope = c[slopes].data<T>(), *g = c[dloss].data<T>();
+    c.parallel_each(all.count, all.grain(), [&, words, contexts](int64_t i) {
+      window_grad(all, i, slope + i * all.width * (1 + all.drawn), g[i], *own, words, contexts);
     });
     if (sparse) return;
     if (c.needs(dwords)) add_up<T>(*words, &c[dwords]);

@@ -50,20 +50,18 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
     const int64_t* hard = o.soft ? nullptr : as_int64(c[label], scratch.get());
     if (hard) check_labels(hard, a.samples(), a.classes, o.ignored);
     const T* soft = o.soft ? c[label].data<T>() : nullptr;
-    T *p = c[softmax].template mutable_data<T>(), *out = c[loss_out].template mutable_data<T>();
-    c.parallel_for(a.outer, a.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* from = x + i * a.block();
-        T* own = out + i * a.inner;
-        softmax_block(from, a.classes, a.inner, p + i * a.block(), [&](int64_t first, int64_t n, const Norm<T>* norms) {
-          const Columns<T> columns{first, n, norms};
-          if (soft) {
-            columns.soft(a, from, soft + i * a.block(), own);
-          } else {
-            columns.hard(a, from, hard + i * a.inner, o.ignored, own);
-          }
-        });
-      }
+    T *p = c[softmax].mutable_data<T>(), *out = c[loss_out].mutable_data<T>();
+    c.parallel_each(a.outer, a.grain(), [&](int64_t i) {
+      const T* from = x + i * a.block();
+      T* own = out + i * a.inner;
+      softmax_block(from, a.classes, a.inner, p + i * a.block(), [&](int64_t first, int64_t n, const Norm<T>* norms) {
+        const Columns<T> columns{first, n, norms};
+        if (soft) {
+          columns.soft(a, from, soft + i * a.block(), own);
+        } else {
+          columns.hard(a, from, hard + i * a.inner, o.ignored, own);
+        }
+      });
     });
   };
 };

@@ -36,10 +36,8 @@ void infer_bilinear(InferContext& c) {
 template <class T>
 void scale_rows(const KernelContext& c, const T* from, const T* by, int64_t k, int64_t columns, int64_t rows,
                 int64_t width, T* to) {
-  c.parallel_for(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)), [=](int64_t b, int64_t e) {
-    for (int64_t r = b; r < e; ++r) {
-      for (int64_t i = 0; i < width; ++i) to[r * width + i] = from[r * width + i] * by[r * columns + k];
-    }
+  c.parallel_each(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)), [=](int64_t r) {
+    for (int64_t i = 0; i < width; ++i) to[r * width + i] = from[r * width + i] * by[r * columns + k];
   });
 }
 
@@ -96,14 +94,11 @@ AB_OP(bilinear_tensor_product)
         const T *ys = c[y].data<T>(), *b = bias ? c[bias].data<T>() : nullptr;
         for (int64_t k = 0; k < s.m; ++k) {
           gemm->run(c, {.m = s.n, .n = s.dy, .k = s.dx}, c[x].data<T>(), c[w].data<T>() + k * s.dx * s.dy, left);
-          c.parallel_for(s.n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, s.dy)),
-                         [=](int64_t f, int64_t e) {
-                           for (int64_t r = f; r < e; ++r) {
-                             T sum = b ? b[k] : T{0};
-                             for (int64_t i = 0; i < s.dy; ++i) sum += left[r * s.dy + i] * ys[r * s.dy + i];
-                             to[r * s.m + k] = sum;
-                           }
-                         });
+          c.parallel_each(s.n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, s.dy)), [=](int64_t r) {
+            T sum = b ? b[k] : T{0};
+            for (int64_t i = 0; i < s.dy; ++i) sum += left[r * s.dy + i] * ys[r * s.dy + i];
+            to[r * s.m + k] = sum;
+          });
         }
       };
     })

@@ -35,9 +35,8 @@ template <class T> T length(const T* x, int64_t width) {
 
 template <class T> void lengths(const KernelContext& c, const Tensor& x, T* to) {
   const int64_t width = x.row_elems();
-  c.parallel_for(x.rows(), kCheapGrain / std::max<int64_t>(1, width) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) to[r] = length(x.data<T>() + r * width, width);
-  });
+  c.parallel_each(x.rows(), kCheapGrain / std::max<int64_t>(1, width) + 1,
+                  [&](int64_t r) { to[r] = length(x.data<T>() + r * width, width); });
 }
 
 constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {

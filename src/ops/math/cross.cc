@@ -30,14 +30,12 @@ template <class T> void cross(const KernelContext& c, const Shape& s, int axis, 
     return static_cast<T>(static_cast<Wide>(p) * static_cast<Wide>(q) - static_cast<Wide>(r) * static_cast<Wide>(t));
   };
   const int64_t inner = s.numel(axis + 1, s.rank());
-  c.parallel_for(s.numel(0, axis) * inner, kCheapGrain / 4, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t x = i / inner * 3 * inner + i % inner, y = x + inner, z = y + inner;
-      const T first = difference(a[y], b[z], a[z], b[y]), second = difference(a[z], b[x], a[x], b[z]);
-      out[z] = difference(a[x], b[y], a[y], b[x]);
-      out[x] = first;
-      out[y] = second;
-    }
+  c.parallel_each(s.numel(0, axis) * inner, kCheapGrain / 4, [=](int64_t i) {
+    const int64_t x = i / inner * 3 * inner + i % inner, y = x + inner, z = y + inner;
+    const T first = difference(a[y], b[z], a[z], b[y]), second = difference(a[z], b[x], a[x], b[z]);
+    out[z] = difference(a[x], b[y], a[y], b[x]);
+    out[x] = first;
+    out[y] = second;
   });
 }
 

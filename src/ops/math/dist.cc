@@ -30,14 +30,12 @@ template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop
   };
   double parts[kChunks];
   std::fill_n(parts, kChunks, norm.start());
-  c.parallel_for((n + chunk - 1) / chunk, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t first = k * chunk, last = std::min(n, first + chunk);
-      if (one_run) {
-        parts[k] = run(first * step[1], first * step[2], last - first, parts[k]);
-      } else {
-        loop.each_run(first, last, [&](const auto& at) { parts[k] = run(at[1], at[2], loop.inner(), parts[k]); });
-      }
+  c.parallel_each((n + chunk - 1) / chunk, 1, [&](int64_t k) {
+    const int64_t first = k * chunk, last = std::min(n, first + chunk);
+    if (one_run) {
+      parts[k] = run(first * step[1], first * step[2], last - first, parts[k]);
+    } else {
+      loop.each_run(first, last, [&](const auto& at) { parts[k] = run(at[1], at[2], loop.inner(), parts[k]); });
     }
   });
   double total = norm.start();

@@ -42,10 +42,8 @@ AB_OP(dot)
         const int64_t width = c[x].shape()[c[x].shape().rank() - 1], rows = c[out].numel();
         const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
-                       [=](int64_t begin, int64_t end) {
-                         for (int64_t r = begin; r < end; ++r) to[r] = row_dot(xs + r * width, ys + r * width, width);
-                       });
+        c.parallel_each(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
+                        [=](int64_t r) { to[r] = row_dot(xs + r * width, ys + r * width, width); });
       };
     })
     .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,
@@ -70,12 +68,9 @@ AB_GRAD(dot)
         const int64_t rows = c[dout].numel(), width = rows ? c[x].numel() / rows : 0;
         const T* factor = c[dout].data<T>();
         const auto spread = [&](const T* from, T* to) {
-          c.parallel_for(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
-                         [=](int64_t begin, int64_t end) {
-                           for (int64_t r = begin; r < end; ++r) {
-                             for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = factor[r] * from[i];
-                           }
-                         });
+          c.parallel_each(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)), [=](int64_t r) {
+            for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = factor[r] * from[i];
+          });
         };
         if (c.needs(dx)) spread(c[y].data<T>(), c[dx].mutable_data<T>());
         if (c.needs(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());

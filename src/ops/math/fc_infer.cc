@@ -64,12 +64,10 @@ AB_OP(fc)
         product->run(c, {.m = m, .n = n, .k = k, .ld_b = c[w].shape()[1]}, c[x].data<T>(), c[w].data<T>(), to);
         const T* add = bias ? c[bias].data<T>() : nullptr;
         if (!add && !relu) return;
-        c.parallel_for(m, kCheapGrain / std::max<int64_t>(1, n) + 1, [=](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            for (int64_t i = 0; i < n; ++i) {
-              const T sum = to[r * n + i] + (add ? add[i] : T{0});
-              to[r * n + i] = relu && sum < 0 ? T{0} : sum;
-            }
+        c.parallel_each(m, kCheapGrain / std::max<int64_t>(1, n) + 1, [=](int64_t r) {
+          for (int64_t i = 0; i < n; ++i) {
+            const T sum = to[r * n + i] + (add ? add[i] : T{0});
+            to[r * n + i] = relu && sum < 0 ? T{0} : sum;
           }
         });
       };

@@ -45,11 +45,9 @@ void infer_chain(InferContext& c) {
 }
 
 template <class T> void add_and_cut(const KernelContext& c, const T* bias, int64_t columns, int64_t n, T* x) {
-  c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T sum = x[i] + bias[i % columns];
-      x[i] = sum < 0 ? T{0} : sum;
-    }
+  c.parallel_each(n, kCheapGrain, [=](int64_t i) {
+    const T sum = x[i] + bias[i % columns];
+    x[i] = sum < 0 ? T{0} : sum;
   });
 }
 

@@ -17,9 +17,8 @@ struct AxisLines {
       : count(s.numel(0, axis) * s.numel(axis + 1, s.rank())), n(s[axis]), inner(s.numel(axis + 1, s.rank())) {}
   int64_t begin(int64_t line) const { return line / inner * n * inner + line % inner; }
   template <class Fn> void each(const KernelContext& c, Fn&& fn) const {
-    c.parallel_for(count, std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, n)), [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e; ++i) fn(i, begin(i));
-    });
+    c.parallel_each(count, std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, n)),
+                    [&](int64_t i) { fn(i, begin(i)); });
   }
 };
 

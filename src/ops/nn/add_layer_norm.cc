@@ -96,17 +96,13 @@ struct Forward {
       return;
     }
     const Philox random(with_step(key, c));
-    c.parallel_for(rows.count, rows.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const int64_t at = r * rows.width;
-        float *row = (sums ? sums : to) + at, unused;
-        const float* side = b + at;
-        if (drops.on) {
-          drop(random, drops, at, rows.width, side, bits, row);
-          side = row;
-        }
-        simd::add(a + at, side, row, rows.width);
-        normalize_row(row, s, shift, rows.width, epsilon, to + at, m ? m + r : &unused, v ? v + r : &unused);
+    c.parallel_each(rows.count, rows.grain(), [&](int64_t r) {
+      const int64_t at = r * rows.width;
+      float *row = (sums ? sums : to) + at, unused;
+      const float* side = b + at;
+      if (drops.on) {
+        drop(random, drops, at, rows.width, side, bits, row);
+        side = row;
       }
       simd::add(a + at, side, row, rows.width);
       normalize_row(row, s, shift, rows.width, epsilon, to + at, m ? m + r : &unused, v ? v + r : &unused);

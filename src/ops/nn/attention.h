@@ -39,10 +39,8 @@ struct TaskSplit {
   explicit TaskSplit(int64_t units)
       : per_task(std::max<int64_t>(1, (units + 63) / 64)), tasks((units + per_task - 1) / per_task) {}
   template <class Fn> void each(const KernelContext& c, int64_t units, Fn&& fn) const {
-    c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        for (int64_t u = task * per_task; u < std::min(units, (task + 1) * per_task); ++u) fn(task, u);
-      }
+    c.parallel_each(tasks, 1, [&](int64_t task) {
+      for (int64_t u = task * per_task; u < std::min(units, (task + 1) * per_task); ++u) fn(task, u);
     });
   }
 };

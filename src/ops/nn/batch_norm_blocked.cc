@@ -19,9 +19,8 @@ struct Chunks {
   // fn(at, per_chunk, channel): of a chunk the first element, its place in a list of B numbers per chunk, and the first
   // channel.
   template <class Fn> void each(KernelContext& c, Fn&& fn) const {
-    c.parallel_for(count(), kGrain / std::max<int64_t>(1, elems()) + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) fn(i * elems(), i * width, i % blocks * width);
-    });
+    c.parallel_each(count(), kGrain / std::max<int64_t>(1, elems()) + 1,
+                    [&](int64_t i) { fn(i * elems(), i * width, i % blocks * width); });
   }
 };
 

@@ -63,9 +63,7 @@ template <template <class T> class Body> struct OnHost {
     return [operands = Operands(op)](KernelContext& c) {
       const Body<T> body{NormBySums<T>::template of<HostAddress>(operands.of(c))};
       const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, body.norm.count()));
-      c.parallel_for(body.norm.channels, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) body(device::OneLane(), k);
-      });
+      c.parallel_each(body.norm.channels, grain, [&](int64_t k) { body(device::OneLane(), k); });
     };
   }
 };

@@ -57,11 +57,9 @@ class RowSums {
     const int64_t chunks = (d.outer + step - 1) / step;
     sums_.assign(static_cast<size_t>(std::max<int64_t>(1, chunks) * width), 0.0);
     double* sums = sums_.data();
-    c.parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        const int64_t rows = std::min(step, d.outer - p * step);
-        add(rows_of(d, rows), p * step * d.channels, sums + p * width);
-      }
+    c.parallel_each(chunks, 1, [&](int64_t p) {
+      const int64_t rows = std::min(step, d.outer - p * step);
+      add(rows_of(d, rows), p * step * d.channels, sums + p * width);
     });
     for (int64_t p = 1; p < chunks; ++p) {
       for (int64_t k = 0; k < width; ++k) sums[k] += sums[p * width + k];

@@ -120,14 +120,12 @@ void plain_conv_filter(const KernelContext& c, const ConvDims& d, const T* image
   const int64_t in = d.in_elems(), dst = d.out_elems();
   const Steps step(d);
   std::fill(dfilter, dfilter + d.filter_elems(), T{0});
-  c.parallel_for(d.groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t g = begin; g < end; ++g) {
-      for (int64_t n = 0; n < d.batch; ++n) {
-        each_run(d, g, [&](const Run& r) {
-          const T *x = image + n * in + r.image, *y = dout + n * dst + r.output;
-          for (int64_t k = 0; k < r.n; ++k) dfilter[r.filter] += x[k * step.image] * y[k * step.output];
-        });
-      }
+  c.parallel_each(d.groups, 1, [&](int64_t g) {
+    for (int64_t n = 0; n < d.batch; ++n) {
+      each_run(d, g, [&](const Run& r) {
+        const T *x = image + n * in + r.image, *y = dout + n * dst + r.output;
+        for (int64_t k = 0; k < r.n; ++k) dfilter[r.filter] += x[k * step.image] * y[k * step.output];
+      });
     }
   });
 }

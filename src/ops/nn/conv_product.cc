@@ -21,9 +21,7 @@ void ProductConv::run(const KernelContext& c, const ConvDims& d, const float* a,
   if (pass_ == ConvPass::kBackwardFilter) return run_filter(c, d, a, b, out);
   run_images(c, d, a, b, out);
   if (!extras.epilogue) return;
-  c.parallel_for(d.batch, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) extras.epilogue->finish(n * d.out_elems(), (n + 1) * d.out_elems());
-  });
+  c.parallel_each(d.batch, 1, [&](int64_t n) { extras.epilogue->finish(n * d.out_elems(), (n + 1) * d.out_elems()); });
 }
 
 void ProductConv::run_images(const KernelContext& c, const ConvDims& d, const float* images, const float* filter,
@@ -51,14 +49,12 @@ void ProductConv::run_filter(const KernelContext& c, const ConvDims& d, const fl
   const int64_t chunks = (d.batch + step - 1) / step;
   filters_.prepare({.m = d.out_channels, .n = d.in_channels, .k = volume(d.window.out), .trans_b = true}, chunks);
   parts_.resize(static_cast<size_t>(2 * chunks * elems));
-  c.parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      float *sum = parts_.data() + 2 * chunk * elems, *one = sum + elems;
-      for (int64_t n = chunk * step; n < std::min(d.batch, (chunk + 1) * step); ++n) {
-        const bool first = n == chunk * step;
-        filters_.run(chunk, dout + n * d.out_elems(), images + n * d.in_elems(), first ? sum : one);
-        if (!first) simd::add(sum, one, sum, elems);
-      }
+  c.parallel_each(chunks, 1, [&](int64_t chunk) {
+    float *sum = parts_.data() + 2 * chunk * elems, *one = sum + elems;
+    for (int64_t n = chunk * step; n < std::min(d.batch, (chunk + 1) * step); ++n) {
+      const bool first = n == chunk * step;
+      filters_.run(chunk, dout + n * d.out_elems(), images + n * d.in_elems(), first ? sum : one);
+      if (!first) simd::add(sum, one, sum, elems);
     }
   });
   c.parallel_for(elems, 8192, [&](int64_t begin, int64_t end) {

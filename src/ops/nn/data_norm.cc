@@ -92,16 +92,14 @@ constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kerne
                          c[x].rows()};
     T *size = needed<T>(c, dsize), *sum = needed<T>(c, dsum), *square = needed<T>(c, dsquare),
       *to_w = needed<T>(c, dscale), *to_b = needed<T>(c, dbias);
-    c.parallel_for((columns + Strip<T>::kColumns - 1) / Strip<T>::kColumns, 1, [=](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        Strip<T> strip(k, columns);
-        in_wide_vectors([&] { strip.add_rows(given, slots); });
-        strip.leave(strip.size, size);
-        strip.leave(strip.sum, sum);
-        strip.leave(strip.square, square);
-        strip.leave(strip.slope_w, to_w);
-        strip.leave(strip.slope_b, to_b);
-      }
+    c.parallel_each((columns + Strip<T>::kColumns - 1) / Strip<T>::kColumns, 1, [=](int64_t k) {
+      Strip<T> strip(k, columns);
+      in_wide_vectors([&] { strip.add_rows(given, slots); });
+      strip.leave(strip.size, size);
+      strip.leave(strip.sum, sum);
+      strip.leave(strip.square, square);
+      strip.leave(strip.slope_w, to_w);
+      strip.leave(strip.slope_b, to_b);
     });
     if (c.needs(dx)) pass_gradient(c, given, columns, c[dx].mutable_data<T>());
   };

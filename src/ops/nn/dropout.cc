@@ -145,12 +145,10 @@ AB_GRAD(dropout)
       return [=](KernelContext& c) {
         const uint8_t* keep = c[mask].data<uint8_t>();
         const T* g = c[dout].data<T>();
-        T* to = c[dx].template mutable_data<T>();
-        c.parallel_for(c[dout].numel(), kGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const T kept = g[i] * factor;
-            to[i] = keep[i] ? kept : T{0};
-          }
+        T* to = c[dx].mutable_data<T>();
+        c.parallel_each(c[dout].numel(), kGrain, [=](int64_t i) {
+          const T kept = g[i] * factor;
+          to[i] = keep[i] ? kept : T{0};
         });
       };
     })

@@ -70,9 +70,8 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
       std::fill(s.variance, s.variance + c[variance].numel(), T{0});
       return;
     }
-    c.parallel_for(d.samples * d.groups, 4096 / d.count() + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) normalize(d, s, epsilon, inverse, k / d.groups, k % d.groups);
-    });
+    c.parallel_each(d.samples * d.groups, 4096 / d.count() + 1,
+                    [&](int64_t k) { normalize(d, s, epsilon, inverse, k / d.groups, k % d.groups); });
   };
 }
 

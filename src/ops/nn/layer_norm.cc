@@ -70,10 +70,8 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
     std::fill(m, m + d.rows, T{0});
     std::fill(v, v + d.rows, T{0});
     if (d.width == 0) return;
-    c.parallel_for(d.rows, d.grain(), [=](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        normalize_row(from + r * d.width, s, b, d.width, epsilon, to + r * d.width, m + r, v + r);
-      }
+    c.parallel_each(d.rows, d.grain(), [=](int64_t r) {
+      normalize_row(from + r * d.width, s, b, d.width, epsilon, to + r * d.width, m + r, v + r);
     });
   };
 };
@@ -102,13 +100,11 @@ template <class T> struct Backward {
     const T *data = c[x].data<T>(), *g = c[dy].data<T>();
     const T *m = c[mean].data<T>(), *v = c[variance].data<T>();
     if (c.needs(dx) && d.width) {
-      const T* s = scale ? c[scale].template data<T>() : nullptr;
-      T* to = c[dx].template mutable_data<T>();
-      c.parallel_for(d.rows, d.grain(), [=, this](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-          const T inv = 1 / std::sqrt(v[r] + epsilon);
-          normalize_grad_row(data + r * d.width, g + r * d.width, s, d.width, m[r], inv, to + r * d.width);
-        }
+      const T* s = scale ? c[scale].data<T>() : nullptr;
+      T* to = c[dx].mutable_data<T>();
+      c.parallel_each(d.rows, d.grain(), [=, this](int64_t r) {
+        const T inv = 1 / std::sqrt(v[r] + epsilon);
+        normalize_grad_row(data + r * d.width, g + r * d.width, s, d.width, m[r], inv, to + r * d.width);
       });
     }
     if (c.needs(dscale) || c.needs(dbias)) grad_vectors(c, d, data, g, m, v);
@@ -119,13 +115,11 @@ template <class T> struct Backward {
     const int64_t step = std::max((d.rows + kMaxChunks - 1) / kMaxChunks, d.grain());
     const int64_t chunks = std::max<int64_t>(1, (d.rows + step - 1) / step);
     partial.assign(static_cast<size_t>(chunks * 2 * d.width), 0.0);
-    c.parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        double *products = partial.data() + p * 2 * d.width, *sums = products + d.width;
-        for (int64_t r = p * step; r < std::min(d.rows, (p + 1) * step); ++r) {
-          const T inv = 1 / std::sqrt(v[r] + epsilon);
-          add_norm_sums(data + r * d.width, g + r * d.width, d.width, m[r], inv, products, sums);
-        }
+    c.parallel_each(chunks, 1, [&](int64_t p) {
+      double *products = partial.data() + p * 2 * d.width, *sums = products + d.width;
+      for (int64_t r = p * step; r < std::min(d.rows, (p + 1) * step); ++r) {
+        const T inv = 1 / std::sqrt(v[r] + epsilon);
+        add_norm_sums(data + r * d.width, g + r * d.width, d.width, m[r], inv, products, sums);
       }
     });
     add_up(c, dscale, d.width, chunks, 0);

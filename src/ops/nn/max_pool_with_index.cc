@@ -109,11 +109,10 @@ template <int kAxes> void pool(OpDef& def) {
       const PoolDims& d = dims(c[x].shape());
       const int64_t in = volume(d.window.in), outs = volume(d.window.out);
       const T* from = c[x].data<T>();
-      T* to = c[out].template mutable_data<T>();
-      auto* at = c[mask].template mutable_data<int32_t>();
-      c.parallel_for(d.batch * d.channels, kMathGrain / (in + 1) + 1, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) pool_plane(d, from + p * in, to + p * outs, at + p * outs);
-      });
+      T* to = c[out].mutable_data<T>();
+      auto* at = c[mask].mutable_data<int32_t>();
+      c.parallel_each(d.batch * d.channels, kMathGrain / (in + 1) + 1,
+                      [&](int64_t p) { pool_plane(d, from + p * in, to + p * outs, at + p * outs); });
     };
   });
 }

@@ -34,10 +34,8 @@ AB_OP(reorder_channels)
         const int64_t rows = to_blocked ? width : pixels, columns = to_blocked ? pixels : width;
         const float* from = c[x].data<float>();
         float* to = c[out].mutable_data<float>();
-        c.parallel_for(shape[0] * shape[1] / width, 1 + 8192 / std::max<int64_t>(1, size),
-                       [=](int64_t begin, int64_t end) {
-                         for (int64_t i = begin; i < end; ++i) transpose(from + i * size, rows, columns, to + i * size);
-                       });
+        c.parallel_each(shape[0] * shape[1] / width, 1 + 8192 / std::max<int64_t>(1, size),
+                        [=](int64_t i) { transpose(from + i * size, rows, columns, to + i * size); });
       };
     });
 

@@ -73,12 +73,10 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
   return [=](KernelContext& c) {
     const ClassAxis a(c[y].shape(), axis);
     const T *value = c[y].data<T>(), *grad = c[dy].data<T>();
-    T* to = c[dx].template mutable_data<T>();
-    c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * a.block();
-        block(value + at, grad + at, a.classes, a.inner, to + at);
-      }
+    T* to = c[dx].mutable_data<T>();
+    c.parallel_each(a.blocks(), a.grain(), [&](int64_t i) {
+      const int64_t at = i * a.block();
+      block(value + at, grad + at, a.classes, a.inner, to + at);
     });
   };
 }

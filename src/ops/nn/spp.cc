@@ -45,14 +45,12 @@ struct Level {
 // Calls fn(image, channel, level) for all channels of all images, on idle workers; one worker has a whole channel.
 template <class Fn> void each_level(const KernelContext& c, const Shape& x, int32_t levels, const Fn& fn) {
   const int64_t channels = x[1], plane = x[2] * x[3];
-  c.parallel_for(x[0] * channels, kGrain / std::max<int64_t>(1, plane) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t first = 0;
-      for (int32_t level = 0; level < levels; ++level) {
-        const int64_t bins = int64_t{1} << level;
-        fn(i / channels, i % channels, Level{Cuts(x[2], bins), Cuts(x[3], bins), first});
-        first += channels * bins * bins;
-      }
+  c.parallel_each(x[0] * channels, kGrain / std::max<int64_t>(1, plane) + 1, [&](int64_t i) {
+    int64_t first = 0;
+    for (int32_t level = 0; level < levels; ++level) {
+      const int64_t bins = int64_t{1} << level;
+      fn(i / channels, i % channels, Level{Cuts(x[2], bins), Cuts(x[3], bins), first});
+      first += channels * bins * bins;
     }
   });
 }

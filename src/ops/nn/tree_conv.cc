@@ -89,14 +89,12 @@ struct Slots {
   // Calls fn(row of the root, row of the node, weights) for all windows; trees are processed in parallel.
   template <class Fn> void each(const KernelContext& c, const Fn& fn) const {
     const int64_t count = c[nodes].shape()[1], edge_count = c[edges].shape()[1];
-    c.parallel_for(c[nodes].shape()[0], 1, [&](int64_t first, int64_t last) {
-      for (int64_t b = first; b < last; ++b) {
-        Tree tree(c[edges].data<int32_t>() + b * edge_count * 2, edge_count, count);
-        for (int64_t root = 0; root < count; ++root) {
-          tree.each_below(root, max_depth, [&](int64_t node, const std::array<double, kSides>& weights) {
-            fn(b * count + root, b * count + node, weights);
-          });
-        }
+    c.parallel_each(c[nodes].shape()[0], 1, [&](int64_t b) {
+      Tree tree(c[edges].data<int32_t>() + b * edge_count * 2, edge_count, count);
+      for (int64_t root = 0; root < count; ++root) {
+        tree.each_below(root, max_depth, [&](int64_t node, const std::array<double, kSides>& weights) {
+          fn(b * count + root, b * count + node, weights);
+        });
       }
     });
   }

@@ -92,9 +92,7 @@ constexpr auto lamb_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Ke
     c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule.moments(p, first, second, g, s, begin, end); });
     const T p_norm = norm_of(c, p, n), s_norm = norm_of(c, s, n);
     const T lr = rules::lamb_rate(scalar<T>(c[rate]), p_norm, s_norm);
-    c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) p[i] -= lr * s[i];
-    });
+    c.parallel_each(n, kGrain, [=](int64_t i) { p[i] -= lr * s[i]; });
   };
 };
 

@@ -89,11 +89,9 @@ template <class T> class Gradients {
     sparse::RowGroups& groups = scratch_->groups;
     groups.read(sparse_->rows.data(), static_cast<int64_t>(sparse_->rows.size()), -1, c.parallel);
     scratch_->rows.resize(static_cast<size_t>(groups.chunks() * width));
-    c.parallel_for(groups.chunks(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        const sparse::RowGroups::Chunk chunk = groups.group(p);
-        update_chunk(chunk, values, width, scratch_->rows.data() + p * width, rule);
-      }
+    c.parallel_each(groups.chunks(), 1, [&](int64_t p) {
+      const sparse::RowGroups::Chunk chunk = groups.group(p);
+      update_chunk(chunk, values, width, scratch_->rows.data() + p * width, rule);
     });
   }
 

@@ -72,11 +72,9 @@ AB_OP(fake_channel_wise_dequantize_max_abs)
         const T *from = c[x].data<T>(), *scale = c.at(scales, 0).data<T>();
         T* to = c[out].mutable_data<T>();
         if (width == 0) return;
-        c.parallel_for(c[x].numel() / width, kCheapGrain / width + 1, [=](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            const T own = scale[r % channels];
-            for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = from[i] * own * whole;
-          }
+        c.parallel_each(c[x].numel() / width, kCheapGrain / width + 1, [=](int64_t r) {
+          const T own = scale[r % channels];
+          for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = from[i] * own * whole;
         });
       };
     });

@@ -45,14 +45,12 @@ AB_OP(fake_channel_wise_quantize_abs_max)
       return [levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"), out = op.out("Out"),
               scale = op.out("OutScale")](KernelContext& c) {
         const int64_t width = c[x].row_elems();
-        const T* from = c[x].template data<T>();
-        T *to = c[out].template mutable_data<T>(), *scales = c[scale].template mutable_data<T>();
-        c.parallel_for(c[x].rows(), kMathGrain / std::max<int64_t>(1, width) + 1, [=](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            scales[r] = max_abs(from + r * width, width);
-            const Rounding<T> rounding{scales[r], static_cast<T>(levels)};
-            rounding(from + r * width, to + r * width, width);
-          }
+        const T* from = c[x].data<T>();
+        T *to = c[out].mutable_data<T>(), *scales = c[scale].mutable_data<T>();
+        c.parallel_each(c[x].rows(), kMathGrain / std::max<int64_t>(1, width) + 1, [=](int64_t r) {
+          scales[r] = max_abs(from + r * width, width);
+          const Rounding<T> rounding{scales[r], static_cast<T>(levels)};
+          rounding(from + r * width, to + r * width, width);
         });
       };
     });

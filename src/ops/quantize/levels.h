@@ -46,11 +46,9 @@ template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
   constexpr int64_t kChunks = 64;
   T chunk[kChunks] = {};
   const int64_t step = (n + kChunks - 1) / kChunks;
-  c.parallel_for(kChunks, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, step)), [&](int64_t b, int64_t e) {
-    for (int64_t p = b; p < e; ++p) {
-      const int64_t at = std::min(n, p * step);
-      chunk[p] = max_abs(from + at, std::min(n, at + step) - at);
-    }
+  c.parallel_each(kChunks, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, step)), [&](int64_t p) {
+    const int64_t at = std::min(n, p * step);
+    chunk[p] = max_abs(from + at, std::min(n, at + step) - at);
   });
   for (const T& p : chunk) most = std::max(most, p);
   return most;

@@ -141,11 +141,9 @@ AB_GRAD(add_position_encoding)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const T alpha = static_cast<T>(op.attr<float>("alpha"));
       return [=, dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        const T* g = c[dout].template data<T>();
-        T* to = c[dx].template mutable_data<T>();
-        c.parallel_for(c[dout].numel(), kGrain, [&](int64_t first, int64_t last) {
-          for (int64_t i = first; i < last; ++i) to[i] = alpha * g[i];
-        });
+        const T* g = c[dout].data<T>();
+        T* to = c[dx].mutable_data<T>();
+        c.parallel_each(c[dout].numel(), kGrain, [&](int64_t i) { to[i] = alpha * g[i]; });
       };
     })
     .device<float, double, float16, bfloat16>(queued_backward);

@@ -130,13 +130,11 @@ constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel 
                            data(attention), data(bias), data(scalar), data(add), data(w),   data(w_bias)};
     const Spans spans(offsets(c[x]));
     T *rows = sized<T>(shares, 2, c[x].rows()), *parts = sized<T>(mixed, spans.count(), width + 4 * d);
-    T *h = c[hidden].template mutable_data<T>(), *cells = c[cell].template mutable_data<T>();
-    c.parallel_for(spans.count(), 1, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        if (spans.rows(s) == 0) continue;
-        reader.run(spans.begin(s), spans.rows(s), h0 ? data(h0) + s * d : nullptr, data(c0) + s * d,
-                   rows + 2 * spans.begin(s), parts + s * (width + 4 * d), h, cells);
-      }
+    T *h = c[hidden].mutable_data<T>(), *cells = c[cell].mutable_data<T>();
+    c.parallel_each(spans.count(), 1, [&](int64_t s) {
+      if (spans.rows(s) == 0) return;
+      reader.run(spans.begin(s), spans.rows(s), h0 ? data(h0) + s * d : nullptr, data(c0) + s * d,
+                 rows + 2 * spans.begin(s), parts + s * (width + 4 * d), h, cells);
     });
   };
 };

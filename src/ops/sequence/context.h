@@ -53,22 +53,17 @@ void gather_context(KernelContext& c, const Offsets& o, const Context& context, 
                     const T* padding = nullptr) {
   const int64_t n = count(o), rows = std::max<int64_t>(1, o.back());
   const int64_t grain = kContextGrain * n / (rows * context.length * std::max<int64_t>(1, width)) + 1;
-  c.parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t s = begin; s < end; ++s) {
-      const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
-      for (int64_t row = first; row < last; ++row) {
-        const int64_t from = row + context.start, to = from + context.length;
-        // Rows `head` to `tail` are in the sequence, and contiguous.
-        const int64_t head = std::clamp(first, from, to), tail = std::clamp(last, head, to);
-        T* target = columns + row * context.length * width;
-        const T *before = padding, *after = padding;
-        if (padding) {
-          before += (context.before() + from - first) * width;
-          after += (context.before() + tail - last) * width;
-        }
-        target = put(before, (head - from) * width, target);
-        target = put(x + head * width, (tail - head) * width, target);
-        put(after, (to - tail) * width, target);
+  c.parallel_each(n, grain, [&](int64_t s) {
+    const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+    for (int64_t row = first; row < last; ++row) {
+      const int64_t from = row + context.start, to = from + context.length;
+      // Rows `head` to `tail` are in the sequence, and contiguous.
+      const int64_t head = std::clamp(first, from, to), tail = std::clamp(last, head, to);
+      T* target = columns + row * context.length * width;
+      const T *before = padding, *after = padding;
+      if (padding) {
+        before += (context.before() + from - first) * width;
+        after += (context.before() + tail - last) * width;
       }
       target = put(before, (head - from) * width, target);
       target = put(x + head * width, (tail - head) * width, target);

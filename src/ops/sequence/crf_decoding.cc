@@ -61,11 +61,9 @@ constexpr auto kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel 
     auto* path = c[out].mutable_data<int64_t>();
     if (length) std::fill(path, path + rows, int64_t{0});
     const int64_t work = std::max<int64_t>(1, rows * tags * tags / std::max<int64_t>(1, spans.count()));
-    c.parallel_for(spans.count(), kGrain / work + 1, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        const Viterbi<T> viterbi{tags, c[x].data<T>(), c[w].data<T>(), scores + s * 2 * tags, back};
-        if (spans.rows(s) > 0) viterbi.run(spans.begin(s), spans.rows(s), path);
-      }
+    c.parallel_each(spans.count(), kGrain / work + 1, [&](int64_t s) {
+      const Viterbi<T> viterbi{tags, c[x].data<T>(), c[w].data<T>(), scores + s * 2 * tags, back};
+      if (spans.rows(s) > 0) viterbi.run(spans.begin(s), spans.rows(s), path);
     });
     if (!label) return;
     const int64_t* labels = as_int64(c[label], &scratch->ids);

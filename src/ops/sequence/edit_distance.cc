@@ -84,13 +84,11 @@ Kernel kernel(const KernelArgs& op) {
     scratch->rows.resize(static_cast<size_t>(b.count() * (longest + 1)));
     float* distances = c[out].mutable_data<float>();
     const int64_t grain = kGrain / ((longest + 1) * (longest + 1)) + 1;
-    c.parallel_for(b.count(), grain, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        int64_t* row = scratch->rows.data() + s * (longest + 1);
-        const int64_t d = distance(from + a.begin(s), a.rows(s), to + b.begin(s), b.rows(s), row);
-        distances[s] = static_cast<float>(d);
-        if (normalized) distances[s] /= static_cast<float>(b.rows(s));
-      }
+    c.parallel_each(b.count(), grain, [&](int64_t s) {
+      int64_t* row = scratch->rows.data() + s * (longest + 1);
+      const int64_t d = distance(from + a.begin(s), a.rows(s), to + b.begin(s), b.rows(s), row);
+      distances[s] = static_cast<float>(d);
+      if (normalized) distances[s] /= static_cast<float>(b.rows(s));
     });
     if (c.needs(number)) c[number].mutable_data<int64_t>()[0] = b.count();
   };

@@ -117,15 +117,13 @@ struct Parts {
   // Calls fn(segment) for all images in parallel.
   template <class Fn> void each(const KernelContext& c, const Offsets& o, int64_t row_width, const Fn& fn) const {
     const Shape& shape = c[x].shape();
-    c.parallel_for(shape[0], 1, [&](int64_t first, int64_t last) {
-      for (int64_t n = first; n < last; ++n) {
-        const Extent e = windows_of(windows, shape, y ? &c[y] : nullptr, n);
-        const int64_t begin = o[static_cast<size_t>(n)] * row_width;
-        each_chunk(windows, shape, n, e, [&](Chunk p) {
-          p.to += begin;
-          fn(p);
-        });
-      }
+    c.parallel_each(shape[0], 1, [&](int64_t n) {
+      const Extent e = windows_of(windows, shape, y ? &c[y] : nullptr, n);
+      const int64_t begin = o[static_cast<size_t>(n)] * row_width;
+      each_chunk(windows, shape, n, e, [&](Chunk p) {
+        p.to += begin;
+        fn(p);
+      });
     });
   }
 };

@@ -36,11 +36,9 @@ struct Workspace {
 template <class T, class Fn>
 void each_sequence(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64_t rows, T* out, Fn&& fn) {
   const int64_t work = std::max<int64_t>(1, rows * chain.tags * chain.tags / std::max<int64_t>(1, spans.count()));
-  c.parallel_for(spans.count(), kChainGrain / work + 1, [&](int64_t first, int64_t last) {
-    for (int64_t s = first; s < last; ++s) {
-      const int64_t begin = spans.begin(s), n = spans.rows(s);
-      out[s] = n == 0 ? T{0} : static_cast<T>(fn(s) - chain.score(begin, n));
-    }
+  c.parallel_each(spans.count(), kChainGrain / work + 1, [&](int64_t s) {
+    const int64_t begin = spans.begin(s), n = spans.rows(s);
+    out[s] = n == 0 ? T{0} : static_cast<T>(fn(s) - chain.score(begin, n));
   });
 }
 

@@ -106,10 +106,8 @@ void way_back(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64
   const int64_t tags = chain.tags;
   const int64_t cost = std::max<int64_t>(1, rows * tags * tags / std::max<int64_t>(1, spans.count()));
   const auto each = [&](auto&& fn) {
-    c.parallel_for(spans.count(), kChainGrain / cost + 1, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        if (spans.rows(s) > 0) fn(s);
-      }
+    c.parallel_each(spans.count(), kChainGrain / cost + 1, [&](int64_t s) {
+      if (spans.rows(s) > 0) fn(s);
     });
   };
   if constexpr (std::is_same_v<T, float>) {

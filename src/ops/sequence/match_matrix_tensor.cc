@@ -53,11 +53,9 @@ void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t chan
   for (size_t s = 1; s < a.size(); ++s) {
     starts.push_back(starts.back() + (a[s] - a[s - 1]) * (b[s] - b[s - 1]) * channels);
   }
-  c.parallel_for(count(a), 1, [&](int64_t first, int64_t last) {
-    for (int64_t k = first; k < last; ++k) {
-      const auto s = static_cast<size_t>(k);
-      fn(Pairs{a[s], b[s], a[s + 1] - a[s], b[s + 1] - b[s], starts[s]});
-    }
+  c.parallel_each(count(a), 1, [&](int64_t k) {
+    const auto s = static_cast<size_t>(k);
+    fn(Pairs{a[s], b[s], a[s + 1] - a[s], b[s + 1] - b[s], starts[s]});
   });
 }
 

@@ -21,11 +21,9 @@ inline int64_t panel_grain(int64_t rows, int64_t work_of_a_row) {
 // the units.
 template <class Fn>
 void each_tile(const KernelContext& c, int64_t d, int64_t width, int64_t rows, int64_t work_of_a_row, Fn&& fn) {
-  c.parallel_for(chunks(d, width), panel_grain(rows, work_of_a_row), [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      for (int64_t r = 0; r < rows; r += loops::kTileRows) {
-        fn(b * width, std::min(width, d - b * width), r, std::min(loops::kTileRows, rows - r));
-      }
+  c.parallel_each(chunks(d, width), panel_grain(rows, work_of_a_row), [&](int64_t b) {
+    for (int64_t r = 0; r < rows; r += loops::kTileRows) {
+      fn(b * width, std::min(width, d - b * width), r, std::min(loops::kTileRows, rows - r));
     }
   });
 }
@@ -63,12 +61,10 @@ template <class Fn> void each_band(const KernelContext& c, const Steps& steps, i
   const int64_t height = chunks(rows, bands);
   IterationContext alone(c);  // c may be one, too
   alone.parallel = nullptr;
-  c.parallel_for(chunks(rows, height), panel_grain(steps.begin(steps.count()) / bands, floats_of_weights),
-                 [&](int64_t first, int64_t last) {
-                   for (int64_t b = first; b < last; ++b) {
-                     fn(alone, Band{b * height, std::min(rows, (b + 1) * height)});
-                   }
-                 });
+  c.parallel_each(chunks(rows, height), panel_grain(steps.begin(steps.count()) / bands, floats_of_weights),
+                  [&](int64_t b) {
+                    fn(alone, Band{b * height, std::min(rows, (b + 1) * height)});
+                  });
 }
 
 // A matrix [k, n] in panels of loops::kPanel columns.
@@ -82,17 +78,15 @@ class Panels {
     const int64_t groups = std::ssize(runs) / parts, count = chunks(n, width) * groups;
     k_ = k;
     panels_ = sized<float>(memory_, count * k, loops::kPanel);
-    c.parallel_for(count, panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
-      for (int64_t p = first; p < last; ++p) {
-        const int64_t unit = p / groups * width, here = std::min(width, n - unit);
-        const int64_t* run = runs.begin() + p % groups * parts;
-        for (int64_t l = 0; l < k; ++l) {
-          for (int64_t i = 0; i < parts; ++i) {
-            const float* from = weight + l * ld + run[i] + unit;
-            float* to = panels_ + (p * k + l) * loops::kPanel + i * width;
-            std::copy(from, from + here, to);
-            std::fill(to + here, to + width, 0.0f);
-          }
+    c.parallel_each(count, panel_grain(k, loops::kPanel), [&](int64_t p) {
+      const int64_t unit = p / groups * width, here = std::min(width, n - unit);
+      const int64_t* run = runs.begin() + p % groups * parts;
+      for (int64_t l = 0; l < k; ++l) {
+        for (int64_t i = 0; i < parts; ++i) {
+          const float* from = weight + l * ld + run[i] + unit;
+          float* to = panels_ + (p * k + l) * loops::kPanel + i * width;
+          std::copy(from, from + here, to);
+          std::fill(to + here, to + width, 0.0f);
         }
       }
     });
@@ -103,15 +97,13 @@ class Panels {
     constexpr int64_t kLines = 64;  // of a panel, which stay in the cache until all of its columns are filled
     k_ = k;
     panels_ = sized<float>(memory_, chunks(n, loops::kPanel) * k, loops::kPanel);
-    c.parallel_for(chunks(n, loops::kPanel), panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
-      for (int64_t p = first; p < last; ++p) {
-        float* panel = panels_ + p * k * loops::kPanel;
-        for (int64_t from = 0; from < k; from += kLines) {
-          for (int64_t j = 0; j < loops::kPanel; ++j) {
-            const int64_t row = p * loops::kPanel + j;
-            for (int64_t l = from; l < std::min(k, from + kLines); ++l) {
-              panel[l * loops::kPanel + j] = row < n ? weight[row * ld + l] : 0.0f;
-            }
+    c.parallel_each(chunks(n, loops::kPanel), panel_grain(k, loops::kPanel), [&](int64_t p) {
+      float* panel = panels_ + p * k * loops::kPanel;
+      for (int64_t from = 0; from < k; from += kLines) {
+        for (int64_t j = 0; j < loops::kPanel; ++j) {
+          const int64_t row = p * loops::kPanel + j;
+          for (int64_t l = from; l < std::min(k, from + kLines); ++l) {
+            panel[l * loops::kPanel + j] = row < n ? weight[row * ld + l] : 0.0f;
           }
         }
       }

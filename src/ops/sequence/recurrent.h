@@ -51,9 +51,7 @@ class Steps {
 
 // Calls fn(row) for the rows of one step.
 template <class Fn> void each_row(const KernelContext& c, int64_t rows, int64_t width, Fn&& fn) {
-  c.parallel_for(rows, 8192 / std::max<int64_t>(1, width) + 1, [&](int64_t b, int64_t e) {
-    for (int64_t k = b; k < e; ++k) fn(k);
-  });
+  c.parallel_each(rows, 8192 / std::max<int64_t>(1, width) + 1, [&](int64_t k) { fn(k); });
 }
 
 template <class T> void add_to(const T* from, int64_t n, T* to) {

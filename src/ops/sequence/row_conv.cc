@@ -111,11 +111,9 @@ constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kerne
     T* dw = c[dfilter].mutable_data<T>();
     const Ranges ranges(c[x]);
     const int64_t work = std::max<int64_t>(1, c[x].numel() / std::max<int64_t>(1, blocks));
-    c.parallel_for(taps * blocks, kGrain / work + 1, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
-        const int64_t tap = i / blocks, begin = i % blocks * kColumns;
-        filter_gradient(ranges, xs, g, tap, width, begin, std::min(width, begin + kColumns), dw + tap * width);
-      }
+    c.parallel_each(taps * blocks, kGrain / work + 1, [&](int64_t i) {
+      const int64_t tap = i / blocks, begin = i % blocks * kColumns;
+      filter_gradient(ranges, xs, g, tap, width, begin, std::min(width, begin + kColumns), dw + tap * width);
     });
   };
 };

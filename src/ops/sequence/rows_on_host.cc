@@ -10,9 +10,8 @@ int64_t row_grain(int64_t width) { return 16384 / std::max<int64_t>(1, width) + 
 // fn(position, place) for each place of a list.
 template <class Fn>
 void each_place(const KernelContext& c, const std::vector<int64_t>& places, int64_t width, Fn&& fn) {
-  c.parallel_for(static_cast<int64_t>(places.size()), row_grain(width), [&](int64_t first, int64_t last) {
-    for (int64_t p = first; p < last; ++p) fn(p * width, places[static_cast<size_t>(p)] * width);
-  });
+  c.parallel_each(static_cast<int64_t>(places.size()), row_grain(width),
+                  [&](int64_t p) { fn(p * width, places[static_cast<size_t>(p)] * width); });
 }
 
 // Calls copy(step) for each step after the first, and starts with `first`, or zeros.

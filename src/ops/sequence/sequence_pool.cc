@@ -91,15 +91,13 @@ constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kerne
     const int32_t* index = pool == Pool::kMax ? c[max_index].data<int32_t>() : nullptr;
     T* to = c[dx].mutable_data<T>();
     const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
-    c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
-      for (int64_t s = begin; s < end; ++s) {
-        const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
-        if (first == last) continue;
-        if (index) {
-          grad_max(g + s * width, index + s * width, first, last, width, to);
-        } else {
-          grad_sequence(pool, g + s * width, last - first, width, to + first * width);
-        }
+    c.parallel_each(n, grain, [=, &o](int64_t s) {
+      const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+      if (first == last) return;
+      if (index) {
+        grad_max(g + s * width, index + s * width, first, last, width, to);
+      } else {
+        grad_sequence(pool, g + s * width, last - first, width, to + first * width);
       }
     });
   };

@@ -80,9 +80,7 @@ template <class T> class StackedDropout<OnHost<T>> {
   void run(const KernelContext& c, const StackedLstm& lstm, int64_t layer, Slab<const T> from, Slab<T> reserve,
            Tensor& out) const;
   static void scale(const KernelContext& c, Slab<const T> factors, Slab<T> rows) {
-    c.parallel_for(rows.count, 8192, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) rows.at[i] *= factors.at[i];
-    });
+    c.parallel_each(rows.count, 8192, [&](int64_t i) { rows.at[i] *= factors.at[i]; });
   }
 
  private:

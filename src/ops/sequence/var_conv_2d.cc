@@ -96,16 +96,14 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
     places->find(filter, {offsets(c[rows]), offsets(c[columns])});
     const T *from = c[x].data<T>(), *weights = c[w].data<T>();
     T *taps = zeroed<T>(c, col), *to = zeroed<T>(c, out);
-    c.parallel_for(places->count(), 1, [&](int64_t first, int64_t last) {
-      for (int64_t k = first; k < last; ++k) {
-        const auto s = static_cast<size_t>(k);
-        const T* image = from + places->x[s];
-        T* own = taps + places->columns[s];
-        const int64_t windows = places->windows[s];
-        each_tap(filter, places->sizes[s], [=](int64_t at, int64_t tap) { own[tap] = image[at]; });
-        for (int64_t o = 0; o < filter.outputs; ++o) {
-          add_products(weights + o * filter.taps(), own, filter.taps(), windows, to + places->out[s] + o * windows);
-        }
+    c.parallel_each(places->count(), 1, [&](int64_t k) {
+      const auto s = static_cast<size_t>(k);
+      const T* image = from + places->x[s];
+      T* own = taps + places->columns[s];
+      const int64_t windows = places->windows[s];
+      each_tap(filter, places->sizes[s], [=](int64_t at, int64_t tap) { own[tap] = image[at]; });
+      for (int64_t o = 0; o < filter.outputs; ++o) {
+        add_products(weights + o * filter.taps(), own, filter.taps(), windows, to + places->out[s] + o * windows);
       }
     });
   };
@@ -115,15 +113,12 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
 template <class T>
 void filter_gradient(const KernelContext& c, const Filter& f, const Places& places, const T* g, const T* columns,
                      T* dw) {
-  c.parallel_for(f.outputs * f.taps(), 16, [&](int64_t first, int64_t last) {
-    for (int64_t k = first; k < last; ++k) {
-      T sum = 0;
-      for (size_t s = 0; s < places.sizes.size(); ++s) {
-        const int64_t n = places.windows[s];
-        const T *slope = g + places.out[s] + k / f.taps() * n, *own = columns + places.columns[s] + k % f.taps() * n;
-        for (int64_t i = 0; i < n; ++i) sum += slope[i] * own[i];
-      }
-      dw[k] = sum;
+  c.parallel_each(f.outputs * f.taps(), 16, [&](int64_t k) {
+    T sum = 0;
+    for (size_t s = 0; s < places.sizes.size(); ++s) {
+      const int64_t n = places.windows[s];
+      const T *slope = g + places.out[s] + k / f.taps() * n, *own = columns + places.columns[s] + k % f.taps() * n;
+      for (int64_t i = 0; i < n; ++i) sum += slope[i] * own[i];
     }
     dw[k] = sum;
   });
@@ -144,16 +139,14 @@ constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kerne
     scratch->resize(Shape{places->columns.back()}, dtype_of<T>);
     T* slopes = scratch->template mutable_data<T>();
     std::fill(slopes, slopes + places->columns.back(), T{0});
-    c.parallel_for(places->count(), 1, [&](int64_t first, int64_t last) {
-      for (int64_t k = first; k < last; ++k) {
-        const auto s = static_cast<size_t>(k);
-        const int64_t windows = places->windows[s], taps = filter.taps();
-        T *own = slopes + places->columns[s], *image = to + places->x[s];
-        for (int64_t o = 0; o < filter.outputs; ++o) {
-          const T* slope = g + places->out[s] + o * windows;
-          for (int64_t t = 0; t < taps; ++t) {
-            for (int64_t j = 0; j < windows; ++j) own[t * windows + j] += weights[o * taps + t] * slope[j];
-          }
+    c.parallel_each(places->count(), 1, [&](int64_t k) {
+      const auto s = static_cast<size_t>(k);
+      const int64_t windows = places->windows[s], taps = filter.taps();
+      T *own = slopes + places->columns[s], *image = to + places->x[s];
+      for (int64_t o = 0; o < filter.outputs; ++o) {
+        const T* slope = g + places->out[s] + o * windows;
+        for (int64_t t = 0; t < taps; ++t) {
+          for (int64_t j = 0; j < windows; ++j) own[t * windows + j] += weights[o * taps + t] * slope[j];
         }
       }
       each_tap(filter, places->sizes[s], [=](int64_t at, int64_t tap) { image[at] += own[tap]; });

@@ -162,13 +162,11 @@ template <class T> Kernel forward(const KernelArgs& op) {
                      c[loss].mutable_data<T>()};
     check_classes(labels, ctc.labels, classes);
     plan(frames.spans, labels, scratch.get());
-    c.parallel_for(batch, kGrain / std::max<int64_t>(1, rows * classes) + 1, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        ctc.run(scratch.get(), s);
-        for (int64_t t = frames.spans.rows(s); t < rows; ++t) {
-          T* row = ctc.slopes + (t * batch + s) * classes;
-          std::fill(row, row + classes, T{0});
-        }
+    c.parallel_each(batch, kGrain / std::max<int64_t>(1, rows * classes) + 1, [&](int64_t s) {
+      ctc.run(scratch.get(), s);
+      for (int64_t t = frames.spans.rows(s); t < rows; ++t) {
+        T* row = ctc.slopes + (t * batch + s) * classes;
+        std::fill(row, row + classes, T{0});
       }
     });
   };

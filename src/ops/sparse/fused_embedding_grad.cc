@@ -27,12 +27,10 @@ template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, 
   T* to = out->value.mutable_data<T>();
   const T* const* grads = from.grads();
   const T *divisors = from.divisors(), *factors = from.factors();
-  c.parallel_for(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      T* row = to + k * width;
-      for (int64_t j = 0; j < width; ++j) row[j] = factors ? T{0} + grads[k][j] * factors[k] : grads[k][j];
-      for (int64_t j = 0; divisors && j < width; ++j) row[j] /= divisors[k];
-    }
+  c.parallel_each(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=](int64_t k) {
+    T* row = to + k * width;
+    for (int64_t j = 0; j < width; ++j) row[j] = factors ? T{0} + grads[k][j] * factors[k] : grads[k][j];
+    for (int64_t j = 0; divisors && j < width; ++j) row[j] /= divisors[k];
   });
 }
 
@@ -127,15 +125,13 @@ template <class T> class Update {
     u.grads = sources_.grads();
     u.divisors = sources_.divisors();
     u.factors = sources_.factors();
-    c.parallel_for(groups_.chunks(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        RowUpdate<T> chunk = u;
-        const RowGroups::Chunk rows = groups_.group(p);
-        chunk.rows = rows.rows;
-        chunk.first = rows.first;
-        chunk.count = rows.count;
-        update_rows(chunk);
-      }
+    c.parallel_each(groups_.chunks(), 1, [&](int64_t p) {
+      RowUpdate<T> chunk = u;
+      const RowGroups::Chunk rows = groups_.group(p);
+      chunk.rows = rows.rows;
+      chunk.first = rows.first;
+      chunk.count = rows.count;
+      update_rows(chunk);
     });
   }
 

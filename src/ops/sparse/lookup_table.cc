@@ -49,11 +49,9 @@ struct Sizes {
 // Rows of one element: a single load each, without locks, because one element is never torn.
 template <class T>
 void gather_elements(KernelContext& c, int64_t n, const T* table, const int64_t* ids, int64_t padding, T* out) {
-  c.parallel_for(n, kGrainElems, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      out[i] =
-          ids[i] == padding ? T{0} : std::atomic_ref<T>(const_cast<T&>(table[ids[i]])).load(std::memory_order_relaxed);
-    }
+  c.parallel_each(n, kGrainElems, [=](int64_t i) {
+    out[i] =
+        ids[i] == padding ? T{0} : std::atomic_ref<T>(const_cast<T&>(table[ids[i]])).load(std::memory_order_relaxed);
   });
 }
 

@@ -42,13 +42,10 @@ AB_OP(cumsum)
         const int64_t n = s[at], inner = s.numel(at + 1, s.rank()), lines = s.numel(0, at) * inner;
         const T* from = c[x].data<T>();
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(lines, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)),
-                       [=](int64_t begin, int64_t end) {
-                         for (int64_t line = begin; line < end; ++line) {
-                           const int64_t first = line / inner * n * inner + line % inner;
-                           running_sum(from + first, to + first, n, inner, from_end, exclusive);
-                         }
-                       });
+        c.parallel_each(lines, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)), [=](int64_t line) {
+          const int64_t first = line / inner * n * inner + line % inner;
+          running_sum(from + first, to + first, n, inner, from_end, exclusive);
+        });
       };
     })
     .device<float, double, float16, bfloat16, int32_t, int64_t>([]<class T>(TypeTag<T>,

@@ -18,9 +18,7 @@ struct Lines {
 // Calls fn(line) for all lines, on idle workers; each task has a separate index buffer.
 template <class Fn> void each_line(const KernelContext& c, const Lines& l, Fn fn) {
   const int64_t grain = std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, l.extent));
-  c.parallel_for(l.count(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) fn(line);
-  });
+  c.parallel_each(l.count(), grain, [&](int64_t line) { fn(line); });
 }
 
 }  // namespace anabranch::tensor

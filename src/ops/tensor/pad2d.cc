@@ -144,16 +144,14 @@ AB_OP(pad2d)
         const Border b = pad.border(image_paddings(c, pad, tensor), from);
         const T* in = c[x].data<T>();
         T* result = c[out].mutable_data<T>();
-        c.parallel_for(pad.last ? from[0] : from[0] * from[1], 1, [&](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            each_run(pad, b, from, to, n, [=](int64_t at, int64_t source, int64_t count) {
-              if (source < 0) {
-                std::fill_n(result + at, count, value);
-              } else {
-                std::copy_n(in + source, count, result + at);
-              }
-            });
-          }
+        c.parallel_each(pad.last ? from[0] : from[0] * from[1], 1, [&](int64_t n) {
+          each_run(pad, b, from, to, n, [=](int64_t at, int64_t source, int64_t count) {
+            if (source < 0) {
+              std::fill_n(result + at, count, value);
+            } else {
+              std::copy_n(in + source, count, result + at);
+            }
+          });
         });
       };
     })
@@ -173,12 +171,10 @@ AB_GRAD(pad2d)
         zero_bytes(c, &c[dx]);
         const T* in = c[dout].data<T>();
         T* result = c[dx].mutable_data<T>();
-        c.parallel_for(pad.last ? to[0] : to[0] * to[1], 1, [&](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            each_run(pad, b, to, from, n, [=](int64_t at, int64_t source, int64_t count) {
-              for (int64_t k = 0; source >= 0 && k < count; ++k) result[source + k] += in[at + k];
-            });
-          }
+        c.parallel_each(pad.last ? to[0] : to[0] * to[1], 1, [&](int64_t n) {
+          each_run(pad, b, to, from, n, [=](int64_t at, int64_t source, int64_t count) {
+            for (int64_t k = 0; source >= 0 && k < count; ++k) result[source + k] += in[at + k];
+          });
         });
       };
     })

@@ -118,14 +118,12 @@ AB_OP(sampling_id)
         const Philox rng(with_step(key, c));
         const int64_t rows = c[x].shape()[0], width = c[x].shape()[1];
         const T* from = c[x].data<T>();
-        int64_t* to = c[out].template mutable_data<int64_t>();
-        c.parallel_for(rows, std::max<int64_t>(1, kMathGrain / width), [=](int64_t b, int64_t e) {
-          for (int64_t r = b; r < e; ++r) {
-            double left = low + (high - low) * rng.uniform53(static_cast<uint64_t>(r));
-            int64_t k = 0;
-            while (k < width - 1 && (left -= static_cast<double>(from[r * width + k])) >= 0) ++k;
-            to[r] = k;
-          }
+        int64_t* to = c[out].mutable_data<int64_t>();
+        c.parallel_each(rows, std::max<int64_t>(1, kMathGrain / width), [=](int64_t r) {
+          double left = low + (high - low) * rng.uniform53(static_cast<uint64_t>(r));
+          int64_t k = 0;
+          while (k < width - 1 && (left -= static_cast<double>(from[r * width + k])) >= 0) ++k;
+          to[r] = k;
         });
       };
     });

@@ -36,16 +36,12 @@ void roll(const OnHost&, const KernelContext& c, const Tensor& x, const Places& 
   const int64_t chunk = s.numel(last + 1, s.rank()) * unit, line = s[last] * chunk, head = moves[last] * chunk;
   const auto* from = static_cast<const char*>(x.raw());
   auto* to = static_cast<char*>(out->mutable_raw());
-  c.parallel_for(s.numel(0, last), std::max<int64_t>(1, kCheapGrain / line), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t rest = i, at = 0, step = 1;
-      for (int axis = last - 1; axis >= 0; --axis) {
-        at += (rest % s[axis] + s[axis] - moves[axis]) % s[axis] * step;
-        rest /= s[axis];
-        step *= s[axis];
-      }
-      std::memcpy(to + i * line, from + at * line + line - head, static_cast<size_t>(head));
-      std::memcpy(to + i * line + head, from + at * line, static_cast<size_t>(line - head));
+  c.parallel_each(s.numel(0, last), std::max<int64_t>(1, kCheapGrain / line), [&](int64_t i) {
+    int64_t rest = i, at = 0, step = 1;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      at += (rest % s[axis] + s[axis] - moves[axis]) % s[axis] * step;
+      rest /= s[axis];
+      step *= s[axis];
     }
     std::memcpy(to + i * line, from + at * line + line - head, static_cast<size_t>(head));
     std::memcpy(to + i * line + head, from + at * line, static_cast<size_t>(line - head));

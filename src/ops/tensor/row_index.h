@@ -51,10 +51,8 @@ void pick(const KernelContext& c, const Tensor& x, int64_t n, int64_t width, Ten
   const size_t bytes = static_cast<size_t>(width) * dtype_size(x.dtype());
   const auto* from = static_cast<const char*>(x.raw());
   auto* to = static_cast<char*>(out->mutable_raw());
-  c.parallel_for(n, grain_of(width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      copy_row(from + static_cast<size_t>(position(i)) * bytes, bytes, to + static_cast<size_t>(i) * bytes);
-    }
+  c.parallel_each(n, grain_of(width), [&](int64_t i) {
+    copy_row(from + static_cast<size_t>(position(i)) * bytes, bytes, to + static_cast<size_t>(i) * bytes);
   });
 }
 

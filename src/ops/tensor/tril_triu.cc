@@ -17,16 +17,14 @@ template <class T> Kernel triangle(const KernelArgs& op, const char* from, const
     const T* source = c[x].data<T>();
     T* target = c[out].mutable_data<T>();
     const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, cols));
-    c.parallel_for(s.numel(0, s.rank() - 1), grain, [=](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const int64_t on = r % rows + diagonal;  // the column of the diagonal
-        const int64_t first = lower ? 0 : std::clamp<int64_t>(on, 0, cols);
-        const int64_t last = lower ? std::clamp<int64_t>(on + 1, 0, cols) : cols;
-        T* line = target + r * cols;
-        std::fill(line, line + first, T{0});
-        std::copy(source + r * cols + first, source + r * cols + last, line + first);
-        std::fill(line + last, line + cols, T{0});
-      }
+    c.parallel_each(s.numel(0, s.rank() - 1), grain, [=](int64_t r) {
+      const int64_t on = r % rows + diagonal;  // the column of the diagonal
+      const int64_t first = lower ? 0 : std::clamp<int64_t>(on, 0, cols);
+      const int64_t last = lower ? std::clamp<int64_t>(on + 1, 0, cols) : cols;
+      T* line = target + r * cols;
+      std::fill(line, line + first, T{0});
+      std::copy(source + r * cols + first, source + r * cols + last, line + first);
+      std::fill(line + last, line + cols, T{0});
     });
   };
 }

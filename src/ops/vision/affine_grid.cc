@@ -54,13 +54,11 @@ AB_OP(affine_grid)
         const int64_t rows = c[out].shape()[1], columns = c[out].shape()[2];
         const T* by = c[theta].data<T>();
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[out].shape()[0] * rows, kCheapGrain / (4 * columns + 1) + 1, [=](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) {
-            const T *m = by + r / rows * 6, y = position<T>(r % rows, rows);
-            for (int64_t k = 0; k < 2 * columns; ++k) {
-              const T *row = m + k % 2 * 3, x = position<T>(k / 2, columns);
-              to[r * columns * 2 + k] = row[0] * x + row[1] * y + row[2];
-            }
+        c.parallel_each(c[out].shape()[0] * rows, kCheapGrain / (4 * columns + 1) + 1, [=](int64_t r) {
+          const T *m = by + r / rows * 6, y = position<T>(r % rows, rows);
+          for (int64_t k = 0; k < 2 * columns; ++k) {
+            const T *row = m + k % 2 * 3, x = position<T>(k / 2, columns);
+            to[r * columns * 2 + k] = row[0] * x + row[1] * y + row[2];
           }
         });
       };

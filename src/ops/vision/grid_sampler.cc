@@ -87,11 +87,9 @@ AB_OP(grid_sampler)
         const Extents e(c[x].shape());
         const T *from = c[x].data<T>(), *places = c[grid].data<T>();
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(e.batch, e.grain(), [=](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            const int64_t image = n * e.channels * e.plane();
-            sample(e, from + image, places + n * e.plane() * 2, to + image);
-          }
+        c.parallel_each(e.batch, e.grain(), [=](int64_t n) {
+          const int64_t image = n * e.channels * e.plane();
+          sample(e, from + image, places + n * e.plane() * 2, to + image);
         });
       };
     })
@@ -112,12 +110,10 @@ AB_GRAD(grid_sampler)
         const Extents e(c[x].shape());
         const T *from = c[x].data<T>(), *places = c[grid].data<T>(), *d = c[dout].data<T>();
         T *to = zeroed<T>(c, dx), *to_grid = needed<T>(c, dgrid);
-        c.parallel_for(e.batch, e.grain(), [=](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            const int64_t image = n * e.channels * e.plane(), grids = n * e.plane() * 2;
-            sample_grad(e, from + image, places + grids, d + image, to ? to + image : nullptr,
-                        to_grid ? to_grid + grids : nullptr);
-          }
+        c.parallel_each(e.batch, e.grain(), [=](int64_t n) {
+          const int64_t image = n * e.channels * e.plane(), grids = n * e.plane() * 2;
+          sample_grad(e, from + image, places + grids, d + image, to ? to + image : nullptr,
+                      to_grid ? to_grid + grids : nullptr);
         });
       };
     })

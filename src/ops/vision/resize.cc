@@ -94,12 +94,10 @@ template <class T> Kernel forward(const KernelArgs& op) {
     T* to = c[out].mutable_data<T>();
     const int64_t per_image = g.out[0] * g.out[1];
     with_taps(r.columns().count(), c[x].shape().rank() == 5, [&](auto taps, auto rows) {
-      c.parallel_for(g.outer * per_image, row_grain(g, taps), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t in_image = row % per_image;
-          make_row<T, W, taps, rows>(g, r, in_image / g.out[1], in_image % g.out[1],
-                                     from + row / per_image * g.in_elems(), to + row * g.out_row());
-        }
+      c.parallel_each(g.outer * per_image, row_grain(g, taps), [&](int64_t row) {
+        const int64_t in_image = row % per_image;
+        make_row<T, W, taps, rows>(g, r, in_image / g.out[1], in_image % g.out[1],
+                                   from + row / per_image * g.in_elems(), to + row * g.out_row());
       });
     });
   };

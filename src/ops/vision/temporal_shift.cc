@@ -23,16 +23,14 @@ struct Frames {
 
 // Channel (frame, c) gets channel (frame + direction * shift, c), or zeros if the segment does not have that frame.
 template <class T> void shift_frames(const KernelContext& c, const Frames& f, int64_t direction, const T* x, T* out) {
-  c.parallel_for(f.count * f.channels, kCheapGrain / (f.plane + 1) + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t move = direction * f.shift(i % f.channels), time = i / f.channels % f.frames + move;
-      T* to = out + i * f.plane;
-      if (time < 0 || time >= f.frames) {
-        std::fill(to, to + f.plane, T{0});
-      } else {
-        const T* from = x + (i + move * f.channels) * f.plane;
-        std::copy(from, from + f.plane, to);
-      }
+  c.parallel_each(f.count * f.channels, kCheapGrain / (f.plane + 1) + 1, [=](int64_t i) {
+    const int64_t move = direction * f.shift(i % f.channels), time = i / f.channels % f.frames + move;
+    T* to = out + i * f.plane;
+    if (time < 0 || time >= f.frames) {
+      std::fill(to, to + f.plane, T{0});
+    } else {
+      const T* from = x + (i + move * f.channels) * f.plane;
+      std::copy(from, from + f.plane, to);
     }
   });
 }

@@ -117,19 +117,16 @@ AB_OP(unfold)
         const Windows w(axes, c[x].shape());
         const T* from = c[x].data<T>();
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[x].shape()[0] * c[x].shape()[1], kCheapGrain / w.out_plane() + 1,
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t k = begin; k < end; ++k) {
-                           const T* image = from + k * w.in_plane();
-                           T* windows = to + k * w.out_plane();
-                           w.each_row([=, &w](int64_t o, int64_t first, int64_t last, int64_t i) {
-                             T* row = windows + o;
-                             std::fill(row, row + first, T{0});
-                             for (int64_t j = first; j < last; ++j, i += w.axes[1].stride) row[j] = image[i];
-                             std::fill(row + last, row + w.out_columns, T{0});
-                           });
-                         }
-                       });
+        c.parallel_each(c[x].shape()[0] * c[x].shape()[1], kCheapGrain / w.out_plane() + 1, [&](int64_t k) {
+          const T* image = from + k * w.in_plane();
+          T* windows = to + k * w.out_plane();
+          w.each_row([=, &w](int64_t o, int64_t first, int64_t last, int64_t i) {
+            T* row = windows + o;
+            std::fill(row, row + first, T{0});
+            for (int64_t j = first; j < last; ++j, i += w.axes[1].stride) row[j] = image[i];
+            std::fill(row + last, row + w.out_columns, T{0});
+          });
+        });
       };
     })
     .device<float, double, float16, bfloat16>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
