@@ -15,6 +15,11 @@ void check_same_shape(const InferContext& c, std::string_view a, std::string_vie
            b, c.in(a).shape.str(), c.in(b).shape.str());
 }
 
+void check_dtype(const InferContext& c, std::string_view slot, DType needed) {
+  AB_CHECK(c.in(slot).dtype == needed, InvalidArgument, "{} must hold {}, got {}", slot, dtype_name(needed),
+           dtype_name(c.in(slot).dtype));
+}
+
 void check_same_dtype(const InferContext& c, std::string_view a, std::string_view b) {
   AB_CHECK(c.in(a).dtype == c.in(b).dtype, InvalidArgument, "{} and {} must hold one dtype, got {} and {}", a, b,
            dtype_name(c.in(a).dtype), dtype_name(c.in(b).dtype));
@@ -40,11 +45,6 @@ void check_ids_dtype(const InferContext& c, std::string_view slot) {
   const DType dtype = c.in(slot).dtype;
   AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument, "{} must hold int32 or int64, got {}",
            slot, dtype_name(dtype));
-}
-
-void check_tensor(const InferContext& c, std::string_view slot) {
-  AB_CHECK(c.in(slot).kind == VarKind::kLoDTensor, InvalidArgument, "{} must be a LOD_TENSOR, got a {}", slot,
-           var_kind_name(c.in(slot).kind));
 }
 
 void share_fitting_lod(InferContext& c, std::string_view out, std::string_view in, int i) {

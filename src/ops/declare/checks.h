@@ -9,6 +9,7 @@ namespace anabranch {
 
 void check_rank(const InferContext& c, std::string_view slot, int low, int high);
 void check_same_shape(const InferContext& c, std::string_view a, std::string_view b);
+void check_dtype(const InferContext& c, std::string_view slot, DType needed);
 void check_same_dtype(const InferContext& c, std::string_view a, std::string_view b);
 void check_same(const InferContext& c, std::string_view a, std::string_view b);
 void check_shape(const InferContext& c, std::string_view slot, const Shape& needed);
@@ -16,9 +17,6 @@ void check_numel(const InferContext& c, std::string_view slot, int64_t needed);
 
 // Ids, counts and offsets: accepts both integer types.
 void check_ids_dtype(const InferContext& c, std::string_view slot);
-
-// Rejects other kinds of values in the shape function instead of in the kernel.
-void check_tensor(const InferContext& c, std::string_view slot);
 
 // The output takes the LoD of an input if it ends at the output's last row.
 void share_fitting_lod(InferContext& c, std::string_view out, std::string_view in, int i = 0);

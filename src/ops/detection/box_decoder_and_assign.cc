@@ -9,7 +9,6 @@ namespace {
 
 void infer(InferContext& c) {
   for (const char* slot : {"PriorBox", "TargetBox", "BoxScore"}) {
-    check_tensor(c, slot);
     check_rank(c, slot, 2, 2);
     check_same_dtype(c, slot, "PriorBox");
   }

@@ -26,7 +26,6 @@ const Ints& sizes(const InferContext& c, const char* name) {
 
 void infer(InferContext& c) {
   check_rois(c, "Input", 4);
-  check_tensor(c, "Trans");
   check_rank(c, "Trans", 4, 4);
   const Ints &group = sizes(c, "group_size"), &part = sizes(c, "part_size");
   const int64_t made = positive(c, "output_dim"), samples = positive(c, "sample_per_part");

@@ -10,8 +10,6 @@ namespace anabranch::detection::detection_map_op {
 namespace {
 
 void infer(InferContext& c) {
-  check_tensor(c, "DetectRes");
-  check_tensor(c, "Label");
   check_rank(c, "DetectRes", 2, 2);
   check_rank(c, "Label", 2, 2);
   check_shape(c, "DetectRes", {kUnknown, 6});

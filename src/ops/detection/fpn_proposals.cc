@@ -9,7 +9,6 @@ namespace anabranch::detection::fpn_proposals_op {
 namespace {
 
 void infer_distribute(InferContext& c) {
-  check_tensor(c, "FpnRois");
   check_boxes(c, "FpnRois");
   const int32_t low = c.attr<int32_t>("min_level"), high = c.attr<int32_t>("max_level");
   AB_CHECK(low >= 0 && high >= low, InvalidArgument,

@@ -23,10 +23,7 @@ void check_attrs(const InferContext& c) {
 
 void infer(InferContext& c) {
   check_attrs(c);
-  for (const char* slot : {"RpnRois", "GtBoxes"}) {
-    check_tensor(c, slot);
-    check_boxes(c, slot);
-  }
+  for (const char* slot : {"RpnRois", "GtBoxes"}) check_boxes(c, slot);
   check_rank(c, "ImInfo", 2, 2);
   check_shape(c, "ImInfo", {kUnknown, 3});
   if (c.runtime()) {
@@ -35,8 +32,7 @@ void infer(InferContext& c) {
     for (const char* slot : {"GtBoxes", "ImInfo"}) check_same_dtype(c, slot, "RpnRois");
     for (const char* slot : {"GtClasses", "IsCrowd"}) {
       check_numel(c, slot, c.in("GtBoxes").shape[0]);
-      AB_CHECK(c.in(slot).dtype == DType::kInt32, InvalidArgument, "{} must hold int32, got {}", slot,
-               dtype_name(c.in(slot).dtype));
+      check_dtype(c, slot, DType::kInt32);
     }
   }
   // The number of results is known only at run time.

@@ -14,7 +14,6 @@ const double kMostGrowth = std::log(1000.0 / 16.0);  // upper bound of the logar
 
 void infer(InferContext& c) {
   for (const char* slot : {"Scores", "BboxDeltas", "Anchors", "Variances"}) {
-    check_tensor(c, slot);
     check_rank(c, slot, 4, 4);
     check_same_dtype(c, slot, "Scores");
   }
@@ -24,7 +23,6 @@ void infer(InferContext& c) {
     check_shape(c, slot, {kUnknown, kUnknown, kUnknown, 4});
     if (c.runtime()) check_shape(c, slot, {s[2], s[3], s[1], 4});
   }
-  check_tensor(c, "ImInfo");
   check_rank(c, "ImInfo", 2, 2);
   check_shape(c, "ImInfo", {s[0], 3});
   check_same_dtype(c, "ImInfo", "Scores");

@@ -26,8 +26,7 @@ void infer(InferContext& c) {
   }
   if (c.has_in("LocLoss")) check_same_dtype(c, "LocLoss", "ClsLoss");
   check_same_dtype(c, "MatchDist", "ClsLoss");
-  AB_CHECK(c.in("MatchIndices").dtype == DType::kInt32, InvalidArgument, "MatchIndices must hold int32, got {}",
-           dtype_name(c.in("MatchIndices").dtype));
+  check_dtype(c, "MatchIndices", DType::kInt32);
   if (c.attr<std::string>("mining_type") == "max_negative") {
     check_max_negative(c);
   } else {

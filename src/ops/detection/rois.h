@@ -29,7 +29,6 @@ inline void check_sequence_each(const InferContext& c, std::string_view slot, in
 // lengths (0).
 inline void check_rois(const InferContext& c, std::string_view x, int64_t width, const char* counts = nullptr,
                        int64_t ends = 0) {
-  for (std::string_view slot : {x, std::string_view("ROIs")}) check_tensor(c, slot);
   check_rank(c, x, 4, 4);
   check_rank(c, "ROIs", 2, 2);
   check_shape(c, "ROIs", Shape{kUnknown, width});
@@ -38,8 +37,7 @@ inline void check_rois(const InferContext& c, std::string_view x, int64_t width,
   const int64_t images = c.in(x).shape[0];
   if (!counts || !c.has_in(counts)) return check_sequence_each(c, "ROIs", images);
   check_numel(c, counts, images + ends);
-  AB_CHECK(c.in(counts).dtype == DType::kInt64, InvalidArgument, "{} must hold int64, got {}", counts,
-           dtype_name(c.in(counts).dtype));
+  check_dtype(c, counts, DType::kInt64);
 }
 
 // [rois, channels, pooled_height, pooled_width]

@@ -9,7 +9,6 @@ namespace anabranch::detection::rpn_target_assign_op {
 namespace {
 
 void check_truth(const InferContext& c, bool labelled) {
-  check_tensor(c, "Anchor");
   check_boxes(c, "Anchor");
   check_boxes(c, "GtBoxes");
   check_rank(c, "ImInfo", 2, 2);
@@ -23,8 +22,7 @@ void check_truth(const InferContext& c, bool labelled) {
   for (const char* slot : {"IsCrowd", "GtLabels"}) {
     if (!labelled && std::string_view(slot) == "GtLabels") continue;
     check_numel(c, slot, c.in("GtBoxes").shape[0]);
-    AB_CHECK(c.in(slot).dtype == DType::kInt32, InvalidArgument, "{} must hold int32, got {}", slot,
-             dtype_name(c.in(slot).dtype));
+    check_dtype(c, slot, DType::kInt32);
   }
 }
 

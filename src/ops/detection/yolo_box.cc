@@ -22,8 +22,7 @@ void infer(InferContext& c) {
   const auto n = static_cast<int64_t>(anchors.size() / 2);
   check_shape(c, "X", Shape{kUnknown, n * (kBoxParts + int64_t{classes}), kUnknown, kUnknown});
   check_shape(c, "ImgSize", Shape{x[0], 2});
-  AB_CHECK(c.in("ImgSize").dtype == DType::kInt32, InvalidArgument, "ImgSize must hold int32, got {}",
-           dtype_name(c.in("ImgSize").dtype));
+  check_dtype(c, "ImgSize", DType::kInt32);
   const int64_t boxes = x[2] == kUnknown || x[3] == kUnknown ? kUnknown : n * x[2] * x[3];
   c.set_out("Boxes", Shape{x[0], boxes, 4}, c.in("X").dtype);
   c.set_out("Scores", Shape{x[0], boxes, classes}, c.in("X").dtype);

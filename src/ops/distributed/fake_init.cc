@@ -34,8 +34,7 @@ AB_OP(ref_by_trainer_id)
     .out("Out", "like the selected X, without LoD")
     .effects(kDynamic)
     .infer([](InferContext& c) {
-      AB_CHECK(c.in("TrainerId").dtype == DType::kInt64, InvalidArgument, "TrainerId must hold int64, got {}",
-               dtype_name(c.in("TrainerId").dtype));
+      check_dtype(c, "TrainerId", DType::kInt64);
       check_numel(c, "TrainerId", 1);
       if (!c.runtime()) c.same_as("Out", "X");
     })

@@ -78,16 +78,12 @@ template <class T> class ScoreGradients {
 
 // x [N, D], table [C, D] and an optional bias of C numbers, of one dtype.
 inline void check_class_table(const InferContext& c, const char* x, const char* table) {
-  for (const char* slot : {x, table}) {
-    check_tensor(c, slot);
-    check_rank(c, slot, 2, 2);
-  }
+  for (const char* slot : {x, table}) check_rank(c, slot, 2, 2);
   const Shape &a = c.in(x).shape, &b = c.in(table).shape;
   AB_CHECK(a[1] == b[1] || a[1] == kUnknown || b[1] == kUnknown, ShapeMismatch,
            "{} and {} must have rows of one width, got {} and {}", x, table, a.str(), b.str());
   check_same_dtype(c, table, x);
   if (!c.has_in("Bias")) return;
-  check_tensor(c, "Bias");
   check_numel(c, "Bias", b[0]);
   check_same_dtype(c, "Bias", x);
 }
@@ -96,11 +92,6 @@ inline void check_equal_rows(const InferContext& c, const char* slot, const char
   const Shape &a = c.in(slot).shape, &b = c.in(other).shape;
   AB_CHECK(a[0] == b[0] || a[0] == kUnknown || b[0] == kUnknown, ShapeMismatch,
            "{} and {} must have the same number of rows, got {} and {}", slot, other, a.str(), b.str());
-}
-
-inline void check_integers(const InferContext& c, const char* slot) {
-  check_tensor(c, slot);
-  check_ids_dtype(c, slot);
 }
 
 // For a gradient op with the attributes of a table: gradients of tables are sparse rows if is_sparse is set.

@@ -53,14 +53,12 @@ AB_OP(sigmoid_focal_loss)
     .attr<float>("gamma", 2.0f, "exponent that reduces the weight of well-classified samples")
     .attr<float>("alpha", 0.25f, "weight of the class that Label names; the others have 1 - alpha")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_rank(c, "X", 2, 2);
       check_shape(c, "Label", Shape{c.in("X").shape[0], 1});
       check_rank(c, "FgNum", 1, 1);
       AB_CHECK(c.in("FgNum").shape[0] != 0, ShapeMismatch, "FgNum must be [1], got {}", c.in("FgNum").shape.str());
       for (const char* slot : {"Label", "FgNum"}) {
-        AB_CHECK(c.in(slot).dtype == DType::kInt32, InvalidArgument, "{} must hold int32, got {}", slot,
-                 dtype_name(c.in(slot).dtype));
+        check_dtype(c, slot, DType::kInt32);
       }
       c.same_as("Out", "X");
     })

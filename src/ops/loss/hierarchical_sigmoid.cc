@@ -69,7 +69,7 @@ int64_t path_length(const InferContext& c) {
 
 void check_tree(const InferContext& c) {
   check_class_table(c, "X", "W");
-  check_integers(c, "Label");
+  check_ids_dtype(c, "Label");
   const int64_t n = c.in("X").shape[0], rows = c.in("W").shape[0], classes = c.attr<int32_t>("num_classes");
   check_numel(c, "Label", n);
   AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument,
@@ -80,7 +80,7 @@ void check_tree(const InferContext& c) {
     return;
   }
   for (const char* slot : {"PathTable", "PathCode"}) {
-    check_integers(c, slot);
+    check_ids_dtype(c, slot);
     check_rank(c, slot, 2, 2);
     check_equal_rows(c, slot, "X");
   }

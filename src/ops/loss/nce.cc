@@ -18,7 +18,7 @@ int64_t columns(const InferContext& c) {
 
 void check_nce(const InferContext& c) {
   check_class_table(c, "Input", "Weight");
-  check_integers(c, "Label");
+  check_ids_dtype(c, "Label");
   check_rank(c, "Label", 1, 2);
   const int64_t classes = c.attr<int32_t>("num_total_classes"), n = c.in("Input").shape[0];
   const Shape& weight = c.in("Weight").shape;

@@ -30,10 +30,8 @@ void each_labelled(const Samples& s, const int64_t* label, int64_t ignored, cons
 
 void check_nll(const InferContext& c) {
   const Shape &x = c.in("X").shape, &label = c.in("Label").shape;
-  check_tensor(c, "X");
   AB_CHECK(x.rank() == 2 || x.rank() == 4, ShapeMismatch, "X must have 2 or 4 axes, got {}", x.str());
-  AB_CHECK(c.in("Label").dtype == DType::kInt64, InvalidArgument, "Label must hold int64, got {}",
-           dtype_name(c.in("Label").dtype));
+  check_dtype(c, "Label", DType::kInt64);
   const bool column = x.rank() == 2 && label.rank() == 2;
   const Shape needed = column ? Shape{x[0], 1} : x.rank() == 2 ? Shape{x[0]} : Shape{x[0], x[2], x[3]};
   AB_CHECK(compatible(label, needed), ShapeMismatch, "Label must be {} for X {}, got {}", needed.str(), x.str(),

@@ -21,9 +21,8 @@ struct Columns {
 };
 
 void check_logits(const InferContext& c) {
-  check_tensor(c, "Logits");
   check_rank(c, "Logits", 2, 2);
-  check_integers(c, "Labels");
+  check_ids_dtype(c, "Labels");
   check_rank(c, "Labels", 2, 2);
   check_equal_rows(c, "Labels", "Logits");
 }
@@ -46,7 +45,7 @@ void infer_samples(InferContext& c) {
   AB_CHECK(logits[1] == kUnknown || drawn <= logits[1], InvalidArgument,
            "num_samples must be at most the number of classes ({}), got {}", logits[1], drawn);
   if (c.attr<bool>("use_customized_samples")) {
-    check_integers(c, "CustomizedSamples");
+    check_ids_dtype(c, "CustomizedSamples");
     check_same_dtype(c, "CustomizedProbabilities", "Logits");
     check_shape(c, "CustomizedSamples", samples);
     check_shape(c, "CustomizedProbabilities", samples);
@@ -174,13 +173,10 @@ AB_GRAD(sample_logits)
     .infer([](InferContext& c) {
       check_rank(c, "LogitsDim", 3, 3);
       check_rank(c, "Samples", 2, 2);
-      check_tensor(c, "Samples");
-      check_tensor(c, "SampledLogits@GRAD");
       check_same_shape(c, "Samples", "SampledLogits@GRAD");
       check_equal_rows(c, "Samples", "LogitsDim");
       const Shape logits = c.in("LogitsDim").shape.slice(0, 2);
-      AB_CHECK(c.in("Samples").dtype == DType::kInt64, InvalidArgument, "Samples must hold int64, got {}",
-               dtype_name(c.in("Samples").dtype));
+      check_dtype(c, "Samples", DType::kInt64);
       c.set_out("Logits@GRAD", logits, c.in("SampledLogits@GRAD").dtype);
     })
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {

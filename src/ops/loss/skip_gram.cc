@@ -38,7 +38,7 @@ int64_t drawn(const InferContext& c) {
 void check_inputs(const InferContext& c) {
   check_class_table(c, "Words", "Contexts");
   for (const char* slot : {"Context", "Centre", "Negatives"}) {
-    check_integers(c, slot);
+    check_ids_dtype(c, slot);
     check_rank(c, slot, 2, 2);
   }
   const Shape &context = c.in("Context").shape, &others = c.in("Negatives").shape;

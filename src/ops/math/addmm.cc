@@ -17,7 +17,6 @@ OpDef& addmm_attrs(OpDef& def) {
 
 Shape product_shape(const InferContext& c) {
   for (const char* slot : {"Input", "X", "Y"}) {
-    check_tensor(c, slot);
     check_rank(c, slot, 2, 2);
     check_same_dtype(c, slot, "X");
   }

@@ -54,7 +54,6 @@ AB_OP(cross)
     .out("Out", "[...] like X")
     .attr<int32_t>("dim", kFirstOfThree, "the axis; negative: from the end; 9: the first axis of extent 3")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_same(c, "X", "Y");
       cross_axis(c.in("X").shape, c.attr<int32_t>("dim"));
       c.same_as("Out", "X");

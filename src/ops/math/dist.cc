@@ -68,7 +68,6 @@ AB_OP(dist)
     .attr<float>("p", 2.0f, "the order of the norm, also 0, negative or infinite")
     .infer([](InferContext& c) {
       for (const char* slot : {"X", "Y"}) {
-        check_tensor(c, slot);
         check_rank(c, slot, 1, kMostAxes);
         AB_CHECK(c.in(slot).shape.numel() != 0, InvalidArgument, "{} must not be empty, got {}", slot,
                  c.in(slot).shape.str());

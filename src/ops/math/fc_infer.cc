@@ -16,8 +16,6 @@ constexpr const char* kInference = "it is for inference";
 int64_t padding_of(bool padded) { return padded ? 4 : 0; }
 
 void infer_fc(InferContext& c) {
-  check_tensor(c, "Input");
-  check_tensor(c, "W");
   check_rank(c, "W", 2, 2);
   check_same_dtype(c, "W", "Input");
   const int axes = c.attr<int32_t>("in_num_col_dims");

@@ -105,8 +105,6 @@ void fused_attrs(OpDef& def) {
 
 void infer(InferContext& c) {
   const Form& form = form_of(c.op());
-  check_tensor(c, "X");
-  check_tensor(c, "Y");
   check_same_dtype(c, "X", "Y");
   const Meta &x = c.in("X"), &y = c.in("Y");
   const Shape out = broadcast_shape(x.shape, y.shape, c.attr<int32_t>("axis"));
@@ -261,7 +259,6 @@ AB_GRAD(fused_elemwise_activation)
     .out_named_only("IntermediateOut@GRAD", "not supported")
     .infer([](InferContext& c) {
       form_of(c.op());
-      check_tensor(c, "X");
       check_same_dtype(c, "X", "Y");
       check_same_dtype(c, "X", "Out@GRAD");
       check_shape(c, "Out@GRAD", broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis")));

@@ -18,7 +18,6 @@ void infer_chain(InferContext& c) {
   AB_CHECK(layers > 1, InvalidArgument, "W must list at least two matrices, got {}", layers);
   AB_CHECK(c.n_in("Bias") == layers, InvalidArgument, "Bias must list one vector for each of the {} W, got {}", layers,
            c.n_in("Bias"));
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   const DType dtype = c.in("X").dtype;
   int64_t width = c.in("X").shape[1];
@@ -91,8 +90,6 @@ AB_OP(fusion_repeated_fc_relu)
 // ---- the sum over pairs of columns of a factorization machine
 
 void infer_pairs(InferContext& c) {
-  check_tensor(c, "X");
-  check_tensor(c, "Y");
   check_same_dtype(c, "X", "Y");
   check_rank(c, "X", 2, 2);
   check_rank(c, "Y", 2, 2);

@@ -16,10 +16,7 @@ Shape padded(const Shape& s, int rank) {
 }
 
 Shape kron_shape(const InferContext& c) {
-  for (const char* slot : {"X", "Y"}) {
-    check_tensor(c, slot);
-    check_rank(c, slot, 1, kMaxRank / 2);
-  }
+  for (const char* slot : {"X", "Y"}) check_rank(c, slot, 1, kMaxRank / 2);
   check_same_dtype(c, "X", "Y");
   const int rank = std::max(c.in("X").shape.rank(), c.in("Y").shape.rank());
   const Shape x = padded(c.in("X").shape, rank), y = padded(c.in("Y").shape, rank);

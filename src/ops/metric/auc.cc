@@ -37,8 +37,7 @@ void infer_auc(InferContext& c) {
     const Shape& stat = c.in(slot).shape;
     AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{0} must have {2} elements, got {1}", slot,
              stat.str(), layout.size());
-    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "{} must hold int64, got {}", slot,
-             dtype_name(c.in(slot).dtype));
+    check_dtype(c, slot, DType::kInt64);
     c.set_out(std::string(slot) + "Out", layout.shape(), DType::kInt64);
   }
   c.set_out("AUC", Shape{1}, DType::kFloat64);

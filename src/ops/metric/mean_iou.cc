@@ -13,10 +13,7 @@ constexpr const char* kCounts[] = {"InWrongs", "InCorrects"};
 void infer_mean_iou(InferContext& c) {
   const int64_t classes = c.attr<int32_t>("num_classes");
   check_same_shape(c, "Predictions", "Labels");
-  for (const char* slot : {"Predictions", "Labels"}) {
-    check_tensor(c, slot);
-    check_ids_dtype(c, slot);
-  }
+  for (const char* slot : {"Predictions", "Labels"}) check_ids_dtype(c, slot);
   for (const char* slot : kCounts) {
     for (int i = 0; i < c.n_in(slot); ++i) {
       AB_CHECK(compatible(c.in(slot, i).shape, Shape{classes}) && c.in(slot, i).dtype == DType::kInt32, ShapeMismatch,

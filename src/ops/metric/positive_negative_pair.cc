@@ -12,7 +12,6 @@ constexpr const char *kCounts[] = {"PositivePair", "NegativePair", "NeutralPair"
                      *kBefore[] = {"AccumulatePositivePair", "AccumulateNegativePair", "AccumulateNeutralPair"};
 
 void infer(InferContext& c) {
-  check_tensor(c, "Score");
   check_rank(c, "Score", 2, 2);
   const Shape& score = c.in("Score").shape;
   for (const char* slot : {"Label", "QueryID", "Weight"}) {
@@ -20,9 +19,7 @@ void infer(InferContext& c) {
   }
   for (const char* slot : {"Label", "Weight"})
     if (c.has_in(slot)) check_same_dtype(c, slot, "Score");
-  }
-  AB_CHECK(c.in("QueryID").dtype == DType::kInt64, InvalidArgument, "QueryID must hold int64, got {}",
-           dtype_name(c.in("QueryID").dtype));
+  check_dtype(c, "QueryID", DType::kInt64);
   int given = 0;
   for (const char* slot : kBefore) {
     if (!c.has_in(slot)) continue;

@@ -15,15 +15,13 @@ enum Count { kTruePositive, kFalsePositive, kTrueNegative, kFalseNegative, kCoun
 void infer(InferContext& c) {
   const int64_t classes = c.attr<int32_t>("class_number");
   within<int32_t>("class_number", 1, 1 << 24)(c.attr<int32_t>("class_number"));
-  check_tensor(c, "MaxProbs");
   check_rank(c, "MaxProbs", 2, 2);
   const Shape samples{c.in("MaxProbs").shape[0], 1};
   for (const char* slot : {"MaxProbs", "Indices", "Labels", "Weights"}) {
     if (c.has_in(slot)) check_shape(c, slot, samples);
   }
   for (const char* slot : {"Indices", "Labels"}) {
-    AB_CHECK(c.in(slot).dtype == DType::kInt32, InvalidArgument, "{} must hold int32, got {}", slot,
-             dtype_name(c.in(slot).dtype));
+    check_dtype(c, slot, DType::kInt32);
   }
   if (c.has_in("Weights")) check_same_dtype(c, "Weights", "MaxProbs");
   const Shape states{classes, kCounts};

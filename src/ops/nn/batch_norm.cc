@@ -10,7 +10,6 @@ namespace anabranch::nn::batch_norm {
 
 int64_t infer_channels(InferContext& c, const char* image) {
   check_rank(c, image, 2, 5);
-  check_tensor(c, image);
   const Shape& x = c.in(image).shape;
   return channels_last(c.op()) || x.rank() == 2 ? x[x.rank() - 1] : x[1];
 }

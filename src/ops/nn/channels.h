@@ -30,7 +30,6 @@ struct Channels {
 // If given, `slot` must have `count` numbers of the dtype of `like`.
 inline void check_vector(const InferContext& c, const char* slot, int64_t count, const char* like = "X") {
   if (!c.has_in(slot)) return;
-  check_tensor(c, slot);
   check_numel(c, slot, count);
   check_same_dtype(c, slot, like);
 }

@@ -40,7 +40,6 @@ class Epilogue : public ConvEpilogue {
 // extents of 1 are allowed.
 void check_bias(const InferContext& c, int64_t channels) {
   if (!c.has_in("Bias")) return;
-  check_tensor(c, "Bias");
   check_same_dtype(c, "Bias", "Input");
   const Shape& bias = c.in("Bias").shape;
   const bool vector = bias.rank() > 0 && bias.rank() <= 3 && bias.numel(1, bias.rank()) == 1;
@@ -57,13 +56,11 @@ const float* by_channel(const Tensor& bias, int64_t channels, std::vector<float>
 }
 
 void infer(InferContext& c) {
-  check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
   const ConvDims d = conv_dims<2>(c.op(), c.in("Input").shape, c.in("Filter").shape);
   const Shape out = conv_output(d);
   check_bias(c, d.out_channels);
   if (c.has_in("ResidualData")) {
-    check_tensor(c, "ResidualData");
     check_same_dtype(c, "ResidualData", "Input");
     check_shape(c, "ResidualData", out);
   }

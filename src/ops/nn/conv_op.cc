@@ -11,7 +11,6 @@ namespace anabranch::nn {
 namespace {
 
 ConvDims infer_dims(const InferContext& c, const ConvForm& form) {
-  check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
   for (const char* slot : {"Bias", "ResidualData"}) {
     AB_CHECK(c.op().input(slot).empty(), Unsupported, "{} is not supported: append elementwise_add instead", slot);

@@ -14,7 +14,6 @@ namespace anabranch::nn::data_norm_op {
 namespace {
 
 void check_columns(const InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   const int32_t dim = c.attr<int32_t>("slot_dim");
   const int64_t columns = c.in("X").shape[1];

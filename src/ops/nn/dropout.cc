@@ -28,7 +28,6 @@ struct Options {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   c.same_as("Out", "X");
   if (c.has_out("Mask")) {
     c.same_shape("Mask", "X");

@@ -28,7 +28,6 @@ bool is_last(const ir::Op& op) { return op.has_attr("data_layout") && channels_l
 int64_t groups_of(const ir::Op& op) { return op.has_attr("groups") ? op.attr<int32_t>("groups") : 0; }
 
 int64_t check_channels(const InferContext& c, const char* image) {
-  check_tensor(c, image);
   check_rank(c, image, 2, 5);
   const Shape& x = c.in(image).shape;
   const int64_t channels = is_last(c.op()) ? x[x.rank() - 1] : x[1];

@@ -117,7 +117,6 @@ AB_OP(lrn)
     .attr<std::string>("data_format", "AnyLayout", "NHWC: channels last; else they are axis 1")
     .ignores({"use_mkldnn", "is_test"})
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_rank(c, "X", 4, 4);
       c.same_as("Out", "X");
       c.same_shape("MidOut", "X");

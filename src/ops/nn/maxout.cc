@@ -16,7 +16,6 @@ struct Dims {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 4, 4);
   const int axis = normal_axis(c.attr<int32_t>("axis"), 4, "axis");
   AB_CHECK(axis == 1 || axis == 3, InvalidArgument, "axis must be 1, 3 or -1, got {}", c.attr<int32_t>("axis"));

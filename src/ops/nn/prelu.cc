@@ -33,7 +33,6 @@ struct Slopes {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_same_dtype(c, "X", "Alpha");
   const std::string& mode = c.attr<std::string>("mode");
   const Shape& x = c.in("X").shape;

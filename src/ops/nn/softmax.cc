@@ -9,7 +9,6 @@ namespace anabranch::nn::softmax_op {
 namespace {
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   normal_axis(c.attr<int32_t>("axis"), c.in("X").shape.rank(), "axis");
   c.same_as("Out", "X");
 }

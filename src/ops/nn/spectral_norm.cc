@@ -62,7 +62,6 @@ template <class T> struct Estimate {
 };
 
 void check_vectors(const InferContext& c) {
-  check_tensor(c, "Weight");
   check_rank(c, "Weight", 2, 5);
   const int dim = c.attr<int32_t>("dim");
   const Shape& s = c.in("Weight").shape;

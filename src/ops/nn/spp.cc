@@ -126,7 +126,6 @@ AB_OP(spp)
     .required_attr("pyramid_height", AttrType::kInt, "number of levels, from 1 to 12")
     .required_attr("pooling_type", AttrType::kString, "max or avg")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_rank(c, "X", 4, 4);
       const int32_t levels = c.attr<int32_t>("pyramid_height");
       within<int32_t>("pyramid_height", 1, kMostLevels)(levels);

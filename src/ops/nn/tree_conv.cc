@@ -67,13 +67,11 @@ class Tree {
 };
 
 void infer(InferContext& c) {
-  for (const char* slot : {"NodesVector", "EdgeSet", "Filter"}) check_tensor(c, slot);
   check_rank(c, "NodesVector", 3, 3);
   check_rank(c, "EdgeSet", 3, 3);
   check_rank(c, "Filter", 4, 4);
   check_same_dtype(c, "NodesVector", "Filter");
-  AB_CHECK(c.in("EdgeSet").dtype == DType::kInt32, InvalidArgument, "EdgeSet must hold int32, got {}",
-           dtype_name(c.in("EdgeSet").dtype));
+  check_dtype(c, "EdgeSet", DType::kInt32);
   const Shape &x = c.in("NodesVector").shape, &filter = c.in("Filter").shape;
   check_shape(c, "EdgeSet", Shape{x[0], kUnknown, 2});
   check_shape(c, "Filter", Shape{x[2], kSides, kUnknown, kUnknown});

@@ -15,7 +15,6 @@ AB_OP(fake_dequantize_max_abs)
     .attr<float>("max_range", 127.0f, "largest level")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_numel(c, "Scale", 1);
       check_same_dtype(c, "Scale", "X");
       c.same_as("Out", "X");
@@ -30,7 +29,6 @@ AB_OP(fake_dequantize_max_abs)
     });
 
 void infer_channels(InferContext& c) {
-  check_tensor(c, "X");
   const int n = c.n_in("Scales");
   AB_CHECK(n == 1 || n == 2, InvalidArgument, "Scales must list one or two tensors, got {}", n);
   const auto& bits = c.attr<std::vector<int32_t>>("quant_bits");
@@ -80,8 +78,7 @@ AB_OP(fake_channel_wise_dequantize_max_abs)
     });
 
 void infer_int8(InferContext& c) {
-  check_tensor(c, "X");
-  AB_CHECK(c.in("X").dtype == DType::kInt8, InvalidArgument, "X must hold int8, got {}", dtype_name(c.in("X").dtype));
+  check_dtype(c, "X", DType::kInt8);
   c.set_out("Out", c.in("X").shape, DType::kFloat32);
   c.share_lod("Out", "X");
 }
@@ -128,12 +125,10 @@ AB_OP(dequantize_log)
 constexpr int64_t kAhead = 2, kInFloat = 4;
 
 void infer_lookup(InferContext& c) {
-  check_tensor(c, "W");
   check_rank(c, "W", 2, 2);
   check_ids_dtype(c, "Ids");
   check_rank(c, "Ids", 2, kMaxRank);
-  AB_CHECK(c.in("W").dtype == DType::kFloat32, InvalidArgument, "W must hold float32, got {}",
-           dtype_name(c.in("W").dtype));
+  check_dtype(c, "W", DType::kFloat32);
   const Shape& ids = c.in("Ids").shape;
   AB_CHECK(ids[ids.rank() - 1] == 1 || ids[ids.rank() - 1] == kUnknown, InvalidArgument,
            "the last axis of Ids must have extent 1, got {}", ids.str());

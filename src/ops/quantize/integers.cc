@@ -39,7 +39,6 @@ template <class Q> void to_bytes(const KernelContext& c, int64_t n, const float*
 }
 
 void infer_as(InferContext& c, DType dtype) {
-  check_tensor(c, "Input");
   c.set_out("Output", c.in("Input").shape, dtype);
   c.share_lod("Output", "Input");
 }

@@ -7,13 +7,11 @@ namespace {
 constexpr int32_t kMostSteps = 1 << 20;
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_numel(c, "InScale", 1);
   check_same_dtype(c, "InScale", "X");
   if (c.has_in("Iter")) {
     check_numel(c, "Iter", 1);
-    AB_CHECK(c.in("Iter").dtype == DType::kInt64, InvalidArgument, "Iter must hold int64, got {}",
-             dtype_name(c.in("Iter").dtype));
+    check_dtype(c, "Iter", DType::kInt64);
   }
   AB_CHECK(c.attr<bool>("is_test") || c.has_in("Iter"), InvalidArgument, "Iter must be given for training");
   c.same_as("Out", "X");

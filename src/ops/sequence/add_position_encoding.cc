@@ -38,7 +38,6 @@ class Encodings {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 3);
   const Shape& x = c.in("X").shape;
   const int64_t width = x[x.rank() - 1];

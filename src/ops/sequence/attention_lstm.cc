@@ -13,10 +13,8 @@ struct Dims {
 };
 
 Dims check_weights(const InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   for (const char* slot : {"AttentionWeight", "LSTMWeight", "LSTMBias"}) {
-    check_tensor(c, slot);
     check_rank(c, slot, 2, 2);
     check_same_dtype(c, slot, "X");
   }
@@ -30,7 +28,6 @@ Dims check_weights(const InferContext& c) {
   check_shape(c, "AttentionWeight", Shape{both, 1});
   for (const char* slot : {"AttentionBias", "AttentionScalar", "AttentionScalarBias"}) {
     if (!c.has_in(slot)) continue;
-    check_tensor(c, slot);
     check_same_dtype(c, slot, "X");
     check_numel(c, slot, 1);
   }

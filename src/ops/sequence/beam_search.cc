@@ -39,14 +39,12 @@ Offsets rows_of_level(const LoD& lod, size_t level) {
 }
 
 void infer(InferContext& c) {
-  for (const char* slot : {"pre_ids", "pre_scores", "scores"}) check_tensor(c, slot);
   check_ids_dtype(c, "pre_ids");
   check_same_dtype(c, "pre_scores", "scores");
   check_rank(c, "scores", 2, 2);
   const Shape& scores = c.in("scores").shape;
   for (const char* slot : {"pre_ids", "pre_scores"}) check_numel(c, slot, scores[0]);
   if (c.has_in("ids")) {
-    check_tensor(c, "ids");
     check_ids_dtype(c, "ids");
     check_same_shape(c, "ids", "scores");
     check_same_dtype(c, "ids", "pre_ids");

@@ -61,16 +61,13 @@ void check_first_of_sequences(const InferContext& c, const char* slot, int64_t d
 }  // namespace
 
 void check_steps(const InferContext& c, int gates, std::initializer_list<const char*> first_states) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 3);
   const Shape& x = c.in("X").shape;
   AB_CHECK(x[0] != 0, InvalidArgument, "X must have at least one step, got {}", x.str());
   if (has_sequences(c)) check_sequences(c);
-  check_tensor(c, "H0");
   check_rank(c, "H0", 2, 2);
   const int64_t d = c.in("H0").shape[1];
   for (const char* slot : first_states) {
-    check_tensor(c, slot);
     check_same_dtype(c, slot, "X");
     if (has_sequences(c)) {
       check_first_of_sequences(c, slot, d);

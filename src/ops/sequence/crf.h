@@ -8,7 +8,6 @@ namespace anabranch::sequence {
 // per row of Emission.
 inline void check_crf(const InferContext& c) {
   const bool dense = c.has_in("Length");
-  for (const char* slot : {"Emission", "Transition"}) check_tensor(c, slot);
   check_rank(c, "Emission", dense ? 3 : 2, dense ? 3 : 2);
   check_rank(c, "Transition", 2, 2);
   check_same_dtype(c, "Emission", "Transition");
@@ -20,7 +19,6 @@ inline void check_crf(const InferContext& c) {
            "Transition must have two more rows than columns, for the first and the last tag, got {}", w.str());
   if (dense) check_lengths(c, "Length", x[0]);
   if (!c.has_in("Label")) return;
-  check_tensor(c, "Label");
   check_ids_dtype(c, "Label");
   const int64_t rows = x.numel(0, x.rank() - 1);
   AB_CHECK(rows < 0 || c.in("Label").shape.numel() < 0 || c.in("Label").shape.numel() == rows, ShapeMismatch,

@@ -98,7 +98,6 @@ template <class T> void copy_kept(const Rule& rule, const T* paths, const Offset
 }
 
 void infer(InferContext& c) {
-  check_tensor(c, "Input");
   check_ids_dtype(c, "Input");
   check_rank(c, "Input", 2, 2);
   const Meta& in = c.in("Input");

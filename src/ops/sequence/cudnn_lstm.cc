@@ -8,13 +8,11 @@ namespace {
 
 // The batch is compared at the run: as in Fluid, a program may be built with states of another one.
 void check_state(const InferContext& c, const char* slot, int64_t layers, int64_t batch, int64_t hidden) {
-  check_tensor(c, slot);
   check_same_dtype(c, slot, "Input");
   check_shape(c, slot, Shape{layers, c.runtime() ? batch : kUnknown, hidden});
 }
 
 void infer(InferContext& c) {
-  for (const char* slot : {"Input", "W"}) check_tensor(c, slot);
   check_rank(c, "Input", 3, 3);
   check_same_dtype(c, "W", "Input");
   const Shape& x = c.in("Input").shape;
@@ -71,7 +69,6 @@ AB_GRAD(cudnn_lstm)
     .in_optional("Out@GRAD", "like Out; zeros if not given")
     .dtype_of_input("Input")
     .infer([](InferContext& c) {
-      check_tensor(c, "Input");
       check_rank(c, "Input", 3, 3);
       const Shape& x = c.in("Input").shape;
       const StackedLstm lstm(c.op(), x);

@@ -29,7 +29,6 @@ bool dense(const InferContext& c) { return c.has_in("HypsLength"); }
 void infer(InferContext& c) {
   int64_t batch = kUnknown;
   for (const char* slot : {"Hyps", "Refs"}) {
-    check_tensor(c, slot);
     check_ids_dtype(c, slot);
     check_rank(c, slot, 2, 2);
   }

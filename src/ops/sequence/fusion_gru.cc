@@ -7,7 +7,6 @@ namespace {
 
 void infer(InferContext& c) {
   const int64_t wide = check_product(c, "X", "WeightX");
-  check_tensor(c, "WeightH");
   check_rank(c, "WeightH", 2, 2);
   check_same_dtype(c, "WeightH", "X");
   const int64_t d = c.in("WeightH").shape[0];
@@ -15,7 +14,6 @@ void infer(InferContext& c) {
   AB_CHECK(wide == kUnknown || d == kUnknown || wide == 3 * d, ShapeMismatch, "WeightX must have {} columns, got {}",
            3 * d, c.in("WeightX").shape.str());
   if (c.has_in("Bias")) {
-    check_tensor(c, "Bias");
     check_same_dtype(c, "Bias", "X");
     check_numel(c, "Bias", wide);
   }

@@ -13,17 +13,13 @@ void infer(InferContext& c) {
   const bool ids = looks_up(c.op().type);
   const char *x = input_of(c.op().type), *w = ids ? "Embeddings" : "WeightX";
   if (ids) {
-    for (const char* slot : {x, w}) check_tensor(c, slot);
     check_ids_dtype(c, x);
     check_shape(c, x, Shape{kUnknown, 1});
     check_rank(c, w, 2, 2);
   } else {
     check_product(c, x, w);
   }
-  for (const char* slot : {"WeightH", "Bias"}) {
-    check_tensor(c, slot);
-    check_same_dtype(c, slot, w);
-  }
+  for (const char* slot : {"WeightH", "Bias"}) check_same_dtype(c, slot, w);
   check_rank(c, "WeightH", 2, 2);
   const int64_t d = c.in("WeightH").shape[0], wide = d == kUnknown ? kUnknown : 4 * d;
   check_shape(c, "WeightH", Shape{d, wide});
@@ -33,7 +29,6 @@ void infer(InferContext& c) {
   if (c.runtime()) lod_of(c, x);
   for (const char* slot : {"H0", "C0"}) {
     if (!c.has_in(slot)) continue;
-    check_tensor(c, slot);
     check_same_dtype(c, slot, w);
     check_shape(c, slot, Shape{c.runtime() ? count(lod_of(c, x).back()) : kUnknown, d});
   }

@@ -23,13 +23,11 @@ void infer_expanded(InferContext& c) {
              i);
     width = width < 0 || x.shape[1] < 0 ? kUnknown : width + x.shape[1];
   }
-  check_tensor(c, "FCWeight");
   check_rank(c, "FCWeight", 2, 2);
   check_same_dtype(c, "FCWeight", "X");
   check_shape(c, "FCWeight", Shape{width, kUnknown});
   const int64_t columns = c.in("FCWeight").shape[1];
   if (c.has_in("FCBias")) {
-    check_tensor(c, "FCBias");
     check_same_dtype(c, "FCBias", "X");
     check_numel(c, "FCBias", columns);
   }

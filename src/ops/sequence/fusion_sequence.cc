@@ -40,7 +40,6 @@ AB_OP(fusion_seqconv_eltadd_relu)
     .attr<int32_t>("contextStride", 1, "1", within("contextStride", 1, 1))
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      for (const char* slot : {"X", "Filter", "Bias"}) check_tensor(c, slot);
       for (const char* slot : {"X", "Filter"}) check_rank(c, slot, 2, 2);
       for (const char* slot : {"Filter", "Bias"}) check_same_dtype(c, slot, "X");
       const Shape &x = c.in("X").shape, &filter = c.in("Filter").shape;

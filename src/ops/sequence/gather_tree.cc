@@ -16,7 +16,6 @@ AB_OP(gather_tree)
     .dtype_of_input("Ids")
     .infer([](InferContext& c) {
       for (const char* slot : {"Ids", "Parents"}) {
-        check_tensor(c, slot);
         check_ids_dtype(c, slot);
         check_rank(c, slot, 3, 3);
       }

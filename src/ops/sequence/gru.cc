@@ -7,7 +7,6 @@ namespace {
 
 int64_t check_gru(const InferContext& c) {
   for (const char* slot : {"Input", "Weight"}) {
-    check_tensor(c, slot);
     check_rank(c, slot, 2, 2);
     check_same_dtype(c, slot, "Input");
   }

@@ -16,7 +16,6 @@ void attrs(OpDef& def) {
 
 int64_t check_unit(const InferContext& c) {
   for (const char* slot : {"Input", "HiddenPrev", "Weight"}) {
-    check_tensor(c, slot);
     check_rank(c, slot, 2, 2);
     check_same_dtype(c, slot, "Input");
   }

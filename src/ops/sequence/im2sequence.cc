@@ -59,13 +59,11 @@ Extent windows_of(const Windows& windows, const Shape& x, const Tensor* y, int64
 }
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 4, 4);
   const Shape& x = c.in("X").shape;
   const Windows windows(c);
   const int64_t width = x[1] == kUnknown ? kUnknown : x[1] * windows.height * windows.width;
   if (c.has_in("Y")) {
-    check_tensor(c, "Y");
     check_shape(c, "Y", Shape{x[0], 2});
     AB_CHECK(c.in("Y").dtype == DType::kFloat32 || c.in("Y").dtype == DType::kFloat64, InvalidArgument,
              "Y must hold float32 or float64, got {}", dtype_name(c.in("Y").dtype));

@@ -41,7 +41,6 @@ inline ImageSizes image_sizes(const InferContext& c, int64_t channels) {
 
 // Checks the slots X, ROW and COLUMN, also when a layer is called.
 inline void check_images(const InferContext& c) {
-  for (const char* slot : {"X", "ROW", "COLUMN"}) check_tensor(c, slot);
   check_rank(c, "X", 2, 2);
   check_shape(c, "X", Shape{kUnknown, 1});
 }

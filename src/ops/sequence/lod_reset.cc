@@ -65,7 +65,6 @@ AB_OP(lod_reset)
     .effects(kDynamic)
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_rank(c, "X", 1, kMaxRank);
       AB_CHECK(c.has_in("Y") || !c.attr<std::vector<int32_t>>("target_lod").empty(), InvalidArgument,
                "Y or target_lod must be given");

@@ -7,7 +7,6 @@
 namespace anabranch::sequence {
 
 LstmDims check_lstm(const InferContext& c) {
-  for (const char* slot : {"Weight", "Bias"}) check_tensor(c, slot);
   check_rank(c, "Weight", 2, 2);
   check_same_dtype(c, "Bias", "Weight");
   const Shape& w = c.in("Weight").shape;
@@ -15,7 +14,6 @@ LstmDims check_lstm(const InferContext& c) {
            w.str());
   const LstmDims dims{w[1] == kUnknown ? kUnknown : w[1] / 4, w[0]};
   if (c.op().type.starts_with("lstmp")) {
-    check_tensor(c, "ProjWeight");
     check_rank(c, "ProjWeight", 2, 2);
     check_same_dtype(c, "ProjWeight", "Weight");
     check_shape(c, "ProjWeight", Shape{dims.d, dims.p});
@@ -37,7 +35,6 @@ constexpr const char* kProjected = "Like lstm, with r = q(h ProjWeight) passed f
 
 void infer_forward(InferContext& c) {
   const LstmDims dims = check_lstm(c);
-  check_tensor(c, "Input");
   check_rank(c, "Input", 2, 2);
   check_same_dtype(c, "Input", "Weight");
   const Shape& x = c.in("Input").shape;
@@ -61,7 +58,6 @@ void infer_backward(InferContext& c) {
   const LstmDims dims = check_lstm(c);
   const bool projected = c.op().type == "lstmp_grad";
   const std::string result = projected ? "Projection" : "Hidden";
-  check_tensor(c, result);
   check_rank(c, result, 2, 2);
   if (c.runtime()) lod_of(c, result);
   const int64_t rows = c.in(result).shape[0];

@@ -5,10 +5,7 @@ namespace anabranch::sequence::lstm_unit_op {
 namespace {
 
 int64_t check_unit(const InferContext& c) {
-  for (const char* slot : {"X", "C_prev"}) {
-    check_tensor(c, slot);
-    check_rank(c, slot, 2, 2);
-  }
+  for (const char* slot : {"X", "C_prev"}) check_rank(c, slot, 2, 2);
   check_same_dtype(c, "X", "C_prev");
   const Shape &x = c.in("X").shape, &cell = c.in("C_prev").shape;
   AB_CHECK(compatible(x, Shape{cell[0], cell[1] == kUnknown ? kUnknown : 4 * cell[1]}), ShapeMismatch,

@@ -11,7 +11,6 @@ namespace anabranch::sequence::match_matrix_tensor_op {
 namespace {
 
 void infer(InferContext& c) {
-  for (const char* slot : {"X", "Y", "W"}) check_tensor(c, slot);
   for (const char* slot : {"X", "Y"}) {
     check_rank(c, slot, 2, 2);
     check_same_dtype(c, slot, "W");

@@ -98,14 +98,12 @@ void Steps::cut_dense(int64_t steps, int64_t batch) {
 
 void check_bias(const InferContext& c) {
   if (!c.has_in("Bias")) return;
-  check_tensor(c, "Bias");
   check_same_dtype(c, "Bias", "Input");
   check_numel(c, "Bias", c.in("Input").shape[1]);
 }
 
 void check_first(const InferContext& c, const char* slot, const char* input, int64_t width) {
   if (!c.has_in(slot)) return;
-  check_tensor(c, slot);
   check_rank(c, slot, 2, 2);
   check_same_dtype(c, slot, input);
   // One row per sequence.

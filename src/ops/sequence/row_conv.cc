@@ -34,8 +34,6 @@ struct Ranges {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
-  check_tensor(c, "Filter");
   check_rank(c, "X", 2, 3);
   check_rank(c, "Filter", 2, 2);
   check_same_dtype(c, "X", "Filter");

@@ -24,7 +24,6 @@ void check_padding(const InferContext& c, int64_t width) {
   if (!c.attr<bool>("paddingTrainable")) return;
   AB_CHECK(c.has_in("PaddingData"), InvalidArgument, "PaddingData must be given if paddingTrainable is true");
   const Context context(c.op());
-  check_tensor(c, "PaddingData");
   check_rank(c, "PaddingData", 2, 2);
   check_same_dtype(c, "PaddingData", "X");
   check_shape(c, "PaddingData", Shape{context.before() + context.after(), width});
@@ -34,7 +33,6 @@ In padding_of(const KernelArgs& op) { return op.attr<bool>("paddingTrainable") ?
 
 int64_t infer_columns(const InferContext& c) {
   check_attrs(c);
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   check_rank(c, "Filter", 2, 2);
   check_same_dtype(c, "X", "Filter");

@@ -7,7 +7,6 @@ namespace anabranch::sequence::sequence_ids_op {
 namespace {
 
 void check_ids_column(const InferContext& c) {
-  check_tensor(c, "X");
   check_ids_dtype(c, "X");
   check_rank(c, "X", 2, 2);
   check_shape(c, "X", Shape{kUnknown, 1});

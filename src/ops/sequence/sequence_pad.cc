@@ -34,7 +34,6 @@ Shape padded_shape(const Shape& x, int64_t sequences, int64_t length) {
 // ---- sequence_pad
 
 void infer_pad(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, kMaxRank - 1);
   check_same_dtype(c, "X", "PadValue");
   const Shape& x = c.in("X").shape;
@@ -131,11 +130,6 @@ Offsets lengths_as_offsets(const Tensor& lengths, const Shape& x) {
   return o;
 }
 
-void check_integers(const InferContext& c, const char* slot) {
-  check_tensor(c, slot);
-  check_ids_dtype(c, slot);
-}
-
 Shape unpadded_shape(const Shape& x, int64_t rows) {
   Shape out{rows};
   if (x.rank() == 2) out.push_back(1);
@@ -144,9 +138,8 @@ Shape unpadded_shape(const Shape& x, int64_t rows) {
 }
 
 void infer_unpad(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, kMaxRank);
-  check_integers(c, "Length");
+  check_ids_dtype(c, "Length");
   const Shape& x = c.in("X").shape;
   if (!c.runtime()) {
     c.set_out("Out", unpadded_shape(x, kUnknown), c.in("X").dtype);
@@ -235,8 +228,8 @@ AB_OP(sequence_mask)
     .attr<int32_t>("out_dtype", static_cast<int32_t>(DType::kInt64), "id of the dtype of Y")
     .effects(kDynamic)
     .infer([](InferContext& c) {
-      check_integers(c, "X");
-      if (c.has_in("MaxLenTensor")) check_integers(c, "MaxLenTensor");
+      check_ids_dtype(c, "X");
+      if (c.has_in("MaxLenTensor")) check_ids_dtype(c, "MaxLenTensor");
       check_rank(c, "X", 1, kMaxRank - 1);
       const DType dtype = dtype_from_number(c.attr<int32_t>("out_dtype"));
       AB_CHECK(dtype != DType::kFloat16, Unsupported, "out_dtype must not be float16");

@@ -25,7 +25,6 @@ Pool pool_of(const std::string& name) {
 Pool pool_of(const ir::Op& op) { return pool_of(op.attr<std::string>("pooltype")); }
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   const Pool pool = pool_of(c.op());
   int64_t rows = kUnknown;
   LoDRef outer;

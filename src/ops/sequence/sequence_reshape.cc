@@ -18,7 +18,6 @@ Offsets narrowed(const Offsets& o, int64_t width, int64_t new_dim) {
 }
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   const int64_t new_dim = c.attr<int32_t>("new_dim");
   const Meta& x = c.in("X");

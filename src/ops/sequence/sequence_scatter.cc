@@ -10,7 +10,6 @@ namespace {
 // Sequence i of Ids belongs to row i of the tensor in `slot`; Updates has one number per id.
 void check_places(const InferContext& c, const char* slot) {
   check_rank(c, slot, 2, 2);
-  check_tensor(c, "Ids");
   check_ids_dtype(c, "Ids");
   check_same_dtype(c, "Updates", slot);
   if (!c.runtime()) return;

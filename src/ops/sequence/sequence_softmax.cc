@@ -53,7 +53,6 @@ AB_OP(sequence_softmax)
     .out("Out", "like X")
     .ignores({"use_cudnn", "data_format"})
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       const Shape& x = c.in("X").shape;
       AB_CHECK(x.rank() >= 1 && (!x.known() || x.numel() == x[0]), InvalidArgument, "X must be [rows, 1], got {}",
                x.str());

@@ -31,7 +31,6 @@ class Spans {
 
 // The lengths of a batch: one number per entry.
 inline void check_lengths(const InferContext& c, std::string_view slot, int64_t batch) {
-  check_tensor(c, slot);
   check_ids_dtype(c, slot);
   check_numel(c, slot, batch);
 }

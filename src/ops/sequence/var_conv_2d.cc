@@ -24,7 +24,6 @@ struct Filter {
 
 void infer(InferContext& c) {
   check_images(c);
-  check_tensor(c, "W");
   check_same_dtype(c, "X", "W");
   const Filter filter(c);
   check_shape(c, "W", Shape{filter.outputs, filter.taps()});

@@ -24,7 +24,6 @@ struct Frames {
 bool dense(const InferContext& c) { return c.has_in("LogitsLength"); }
 
 void check_labels(const InferContext& c, int64_t batch) {
-  check_tensor(c, "Label");
   check_ids_dtype(c, "Label");
   check_rank(c, "Label", 2, 2);
   AB_CHECK(c.has_in("LabelLength") == dense(c), InvalidArgument, "LogitsLength and LabelLength must be given together");
@@ -41,7 +40,6 @@ struct Extents {
 };
 
 Extents check_logits(const InferContext& c) {
-  check_tensor(c, "Logits");
   check_rank(c, "Logits", dense(c) ? 3 : 2, dense(c) ? 3 : 2);
   const Shape& x = c.in("Logits").shape;
   if (dense(c)) {

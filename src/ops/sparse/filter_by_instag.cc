@@ -45,12 +45,9 @@ struct Kept {
 };
 
 void check_tags(const InferContext& c) {
-  check_tensor(c, "Ins");
   check_rank(c, "Ins", 1, kMaxRank);
   for (const char* slot : {"Ins_tag", "Filter_tag"}) {
-    check_tensor(c, slot);
-    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "{} must hold int64, got {}", slot,
-             dtype_name(c.in(slot).dtype));
+    check_dtype(c, slot, DType::kInt64);
   }
 }
 
@@ -132,8 +129,7 @@ AB_GRAD(filter_by_instag)
       const Shape &map = c.in("IndexMap").shape, &ins = c.in("Ins").shape, &dout = c.in("Out@GRAD").shape;
       AB_CHECK(map.rank() == 2 && (map[1] == 3 || map[1] == kUnknown) && c.in("IndexMap").dtype == DType::kInt64,
                ShapeMismatch, "IndexMap must be [samples, 3] of int64, got {}", map.str());
-      AB_CHECK(c.in("LossWeight").dtype == DType::kFloat32, InvalidArgument, "LossWeight must hold float32, got {}",
-               dtype_name(c.in("LossWeight").dtype));
+      check_dtype(c, "LossWeight", DType::kFloat32);
       AB_CHECK(dout.rank() == ins.rank() && compatible(dout.slice(1, dout.rank()), ins.slice(1, ins.rank())),
                ShapeMismatch, "Out@GRAD must have the rows of Ins {}, got {}", ins.str(), dout.str());
       grad_as(c, "Ins@GRAD", "Ins", "Ins");

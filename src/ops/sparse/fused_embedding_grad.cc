@@ -70,7 +70,6 @@ void infer_update(InferContext& c) {
   const RowRule rule = row_rule(c.attr<std::string>("rule"));
   const int states = static_cast<int>(rule), powers = rule == RowRule::kAdam ? 2 : 0;
   check_rank(c, "Param", 2, 2);
-  check_tensor(c, "Param");
   check_numel(c, "LearningRate", 1);
   infer_sources(c, "Param");
   AB_CHECK(c.n_in("State") == states && c.n_out("StateOut") == states && c.n_in("Power") == powers &&

@@ -53,7 +53,6 @@ AB_OP(hash)
     .attr<int64_t>("mod_by", 100000, "exclusive upper bound of the hashes",
                    [](int64_t v) { AB_CHECK(v >= 1, InvalidArgument, "mod_by must be at least 1, got {}", v); })
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_rank(c, "X", 2, 2);
       c.set_out("Out", Shape{c.in("X").shape[0], c.attr<int32_t>("num_hash"), 1}, c.in("X").dtype);
       c.share_lod("Out", "X");

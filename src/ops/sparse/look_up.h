@@ -9,7 +9,6 @@ namespace anabranch::sparse {
 
 // One row of the table per element of Ids, which is [..., 1] or [...]. InvalidArgument for other shapes.
 inline Shape looked_up_shape(const InferContext& c, bool last_is_one, int64_t width) {
-  check_tensor(c, "Ids");
   check_ids_dtype(c, "Ids");
   Shape shape = c.in("Ids").shape;
   const int last = shape.rank() - 1;

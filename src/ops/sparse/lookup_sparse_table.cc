@@ -46,8 +46,7 @@ AB_OP(lookup_sparse_table)
       AB_CHECK(w.kind == VarKind::kSelectedRows, InvalidArgument, "W must be SELECTED_ROWS, got a {}",
                var_kind_name(w.kind));
       AB_CHECK(w.shape.rank() == 2, InvalidArgument, "W must have 2 axes, got {}", w.shape.str());
-      AB_CHECK(c.in("Ids").dtype == DType::kInt64, InvalidArgument, "Ids must hold int64, got {}",
-               dtype_name(c.in("Ids").dtype));
+      check_dtype(c, "Ids", DType::kInt64);
       c.set_out("Out", looked_up_shape(c, true, w.shape[1]), w.dtype);
       c.share_lod("Out", "Ids");
     })

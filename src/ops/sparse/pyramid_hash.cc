@@ -78,14 +78,11 @@ void check_sizes(InferContext& c) {
   AB_CHECK(
       !c.attr<bool>("use_filter") || (c.attr<int32_t>("white_list_len") == 0 && c.attr<int32_t>("black_list_len") == 0),
       Unsupported, "use_filter is not supported with lists of allowed or excluded ids");
-  check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
-  AB_CHECK(c.in("X").dtype == DType::kInt32, InvalidArgument, "X must hold int32, got {}", dtype_name(c.in("X").dtype));
+  check_dtype(c, "X", DType::kInt32);
   check_shape(c, "X", Shape{c.in("X").shape[0], 1});
-  check_tensor(c, "W");
   check_shape(c, "W", Shape{o.space + o.part, 1});
-  AB_CHECK(c.in("W").dtype == DType::kFloat32, InvalidArgument, "W must hold float32, got {}",
-           dtype_name(c.in("W").dtype));
+  check_dtype(c, "W", DType::kFloat32);
 }
 
 const std::vector<int64_t>& texts_of(const Tensor& x) {

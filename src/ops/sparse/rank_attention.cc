@@ -9,13 +9,9 @@ namespace {
 constexpr int64_t kGrain = 64;
 
 void infer(InferContext& c) {
-  for (const char* slot : {"X", "RankOffset", "RankParam"}) {
-    check_tensor(c, slot);
-    check_rank(c, slot, 2, 2);
-  }
+  for (const char* slot : {"X", "RankOffset", "RankParam"}) check_rank(c, slot, 2, 2);
   check_same_dtype(c, "X", "RankParam");
-  AB_CHECK(c.in("RankOffset").dtype == DType::kInt32, InvalidArgument, "RankOffset must hold int32, got {}",
-           dtype_name(c.in("RankOffset").dtype));
+  check_dtype(c, "RankOffset", DType::kInt32);
   const int64_t places = c.attr<int32_t>("MaxRank");
   const Shape &x = c.in("X").shape, &param = c.in("RankParam").shape;
   check_shape(c, "RankOffset", Shape{x[0], 1 + 2 * places});

@@ -8,8 +8,6 @@ namespace {
 constexpr int64_t kAhead = 3;  // prefix of a node's row: item, layer, ancestor; followed by its children
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
-  check_tensor(c, "TreeInfo");
   check_ids_dtype(c, "X");
   check_ids_dtype(c, "TreeInfo");
   check_rank(c, "TreeInfo", 2, 2);

@@ -55,10 +55,7 @@ DType out_dtype(const ir::Op& op) {
 void infer(InferContext& c) {
   const Layers layers(c.op());
   layers.check();
-  for (const char* slot : {"X", "Travel", "Layer"}) {
-    check_tensor(c, slot);
-    check_ids_dtype(c, slot);
-  }
+  for (const char* slot : {"X", "Travel", "Layer"}) check_ids_dtype(c, slot);
   check_same_dtype(c, "Travel", "Layer");
   check_rank(c, "X", 1, 2);
   const Shape& x = c.in("X").shape;

@@ -23,8 +23,6 @@ void infer(InferContext& c) {
   int64_t total = 0;
   for (int i = 0; i < n; ++i) {
     const Meta& m = c.in("Input", i);
-    AB_CHECK(m.kind == VarKind::kLoDTensor, InvalidArgument, "Input must list tensors, got a {}",
-             var_kind_name(m.kind));
     AB_CHECK(m.dtype == dtype, InvalidArgument, "Input[{}] must hold {}, the attribute dtype, got {}", i,
              dtype_name(dtype), dtype_name(m.dtype));
     const int64_t numel = m.shape.numel();

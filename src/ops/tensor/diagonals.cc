@@ -91,7 +91,6 @@ AB_OP(trace)
     .out("Out", "the other axes of Input; [1] if there are none")
     .with(diagonal_attrs)
     .infer([](InferContext& c) {
-      check_tensor(c, "Input");
       check_rank(c, "Input", 2, kMaxRank);
       const Shape& s = c.in("Input").shape;
       const Diagonal d = dims_of(c.attr<int32_t>("dim1"), c.attr<int32_t>("dim2"), s.rank());
@@ -169,7 +168,6 @@ AB_OP(diag_embed)
     .out("Out", "offset||the axes of Input except the last, and two of extent n + |offset|offset|")
     .with(diagonal_attrs)
     .infer([](InferContext& c) {
-      check_tensor(c, "Input");
       check_rank(c, "Input", 1, kMaxRank - 1);
       const Shape& s = c.in("Input").shape;
       const int rank = s.rank() + 1;

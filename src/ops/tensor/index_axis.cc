@@ -12,8 +12,6 @@ namespace anabranch::tensor::index_axis_op {
 namespace {
 
 void check_index(const InferContext& c, int lowest, int highest) {
-  check_tensor(c, "X");
-  check_tensor(c, "Index");
   check_rank(c, "Index", lowest, highest);
   check_ids_dtype(c, "Index");
 }
@@ -165,7 +163,6 @@ AB_OP(shard_index)
     .attr<int32_t>("shard_id", 0, "the part, in [0, nshards)")
     .attr<int32_t>("ignore_value", -1, "value for the ids of other parts")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       const int32_t n = c.attr<int32_t>("index_num"), parts = c.attr<int32_t>("nshards"),
                     part = c.attr<int32_t>("shard_id");
       AB_CHECK(n > 0 && parts > 0 && part >= 0 && part < parts, InvalidArgument,

@@ -18,8 +18,6 @@ void infer_meshgrid(InferContext& c) {
   Shape grid;
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
-    AB_CHECK(x.kind == VarKind::kLoDTensor, InvalidArgument, "X[{}] must be a LOD_TENSOR, got a {}", i,
-             var_kind_name(x.kind));
     AB_CHECK(x.shape.rank() <= 1, ShapeMismatch, "X[{}] must have one axis, got {}", i, x.shape.str());
     AB_CHECK(x.dtype == c.in("X").dtype, InvalidArgument, "X[{}] must hold {}, like X[0], got {}", i,
              dtype_name(c.in("X").dtype), dtype_name(x.dtype));

@@ -103,7 +103,6 @@ AB_OP(sampling_id)
     .effects(kRandom)
     .no_grad("random numbers")
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
       check_rank(c, "X", 2, 2);
       AB_CHECK(c.in("X").shape[1] != 0, ShapeMismatch, "X must have at least one column, got {}",
                c.in("X").shape.str());

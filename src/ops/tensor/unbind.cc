@@ -6,7 +6,6 @@ namespace anabranch::tensor::unbind_op {
 namespace {
 
 void infer_unbind(InferContext& c) {
-  check_tensor(c, "X");
   const Meta& x = c.in("X");
   const int axis = normal_axis(c.attr<int32_t>("axis"), x.shape.rank(), "axis"), n = c.n_out("Out");
   AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument,

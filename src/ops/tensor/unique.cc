@@ -53,7 +53,6 @@ class Repetitions {
 };
 
 void infer_unique(InferContext& c, bool counts) {
-  check_tensor(c, "X");
   check_rank(c, "X", 1, 1);
   const DType index = index_dtype(c.op());
   const Shape found = c.runtime() ? Shape() : Shape{kUnknown};

@@ -39,7 +39,6 @@ AB_OP(affine_grid)
     .attr<std::vector<int32_t>>("output_shape", {}, "[N, C, H, W] of the output images")
     .ignores("use_cudnn", true)
     .infer([](InferContext& c) {
-      check_tensor(c, "Theta");
       check_rank(c, "Theta", 3, 3);
       const Shape& theta = c.in("Theta").shape;
       check_shape(c, "Theta", {theta[0], 2, 3});
@@ -71,7 +70,6 @@ AB_GRAD(affine_grid)
     .doc("Theta@GRAD[n] = the sum over h and w of Output@GRAD[n, h, w] (x, y, 1).")
     .shape_from("OutputShape")
     .infer([](InferContext& c) {
-      check_tensor(c, "Output@GRAD");
       check_rank(c, "Output@GRAD", 4, 4);
       const int64_t batch = c.in("Output@GRAD").shape[0];
       check_shape(c, "Output@GRAD", infer_grid(c, batch));

@@ -64,7 +64,6 @@ void check_filter(const Shape& x, const Shape& filter, const Deformed& d) {
 }
 
 void infer(InferContext& c) {
-  check_tensor(c, "Input");
   check_rank(c, "Input", 4, 4);
   check_rank(c, "Filter", 4, 4);
   const Shape &x = c.in("Input").shape, &filter = c.in("Filter").shape;

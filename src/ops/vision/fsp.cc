@@ -82,8 +82,6 @@ AB_OP(fsp)
     .out("Out", "[N, Cx, Cy]")
     .traits(kRowWise)
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
-      check_tensor(c, "Y");
       check_rank(c, "X", 4, 4);
       check_rank(c, "Y", 4, 4);
       check_same_dtype(c, "X", "Y");

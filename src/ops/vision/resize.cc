@@ -65,7 +65,6 @@ Needed needed(const InferContext& c, int axes) {
 }
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 4, 5);
   const Shape& x = c.in("X").shape;
   const int axes = x.rank() - 2;

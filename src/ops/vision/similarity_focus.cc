@@ -26,7 +26,6 @@ struct Slice {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 4, 4);
   const auto& indexes = c.attr<std::vector<int32_t>>("indexes");
   const int axis = c.attr<int32_t>("axis");

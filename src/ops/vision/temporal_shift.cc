@@ -51,7 +51,6 @@ template <class T> Kernel queued_shifts(const KernelArgs& op, const char* from, 
 }
 
 void check_frames(const InferContext& c, const char* slot) {
-  check_tensor(c, slot);
   check_rank(c, slot, 4, 4);
   const int32_t frames = c.attr<int32_t>("seg_num");
   const Shape& x = c.in(slot).shape;

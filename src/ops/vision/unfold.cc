@@ -74,7 +74,6 @@ struct Windows {
 };
 
 void infer(InferContext& c) {
-  check_tensor(c, "X");
   check_rank(c, "X", 4, 4);
   const Shape& x = c.in("X").shape;
   const Windows w(axes_of(c.op()), x);

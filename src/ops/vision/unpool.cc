@@ -58,8 +58,6 @@ AB_OP(unpool)
     .attr<Ints>("paddings", {0, 0}, "padding of the images of Out")
     .traits(kRowWise)
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
-      check_tensor(c, "Indices");
       check_rank(c, "X", 4, 4);
       check_same_shape(c, "X", "Indices");
       one_of("unpooling_type", {"max"})(c.attr<std::string>("unpooling_type"));
