@@ -1,7 +1,6 @@
 #include "base/threads.h"
 
 #include <new>
-#include <system_error>
 
 #include "base/error.h"
 

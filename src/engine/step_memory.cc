@@ -1,7 +1,6 @@
 #include "engine/step_memory.h"
 
 #include <algorithm>
-#include <map>
 
 namespace anabranch {
 namespace {

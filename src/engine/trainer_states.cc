@@ -1,6 +1,5 @@
 #include "engine/trainer_states.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

@@ -1,7 +1,5 @@
 #include "opdef/tile.h"
 
-#include <utility>
-
 namespace anabranch {
 
 TileOp tile_of(std::string_view x, int64_t grain, UnaryLoop loop) {

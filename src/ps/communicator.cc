@@ -1,7 +1,6 @@
 #include "ps/communicator.h"
 
 #include <algorithm>
-#include <cstring>
 #include <future>
 #include <utility>
 

@@ -4,7 +4,6 @@
 // request, the number of its pushes in the store), one for each queue of files and one for each variable (exchange). So
 // the store's contents and the requests that led to them are written together: a request that is repeated after a
 // restart is recognised.
-#include <algorithm>
 
 #include "ps/server.h"
 

@@ -3,7 +3,6 @@
 // the host for the condition. Blocks with other ops, other shapes or gradients stay blocks.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>

@@ -1,7 +1,6 @@
 // Arrays of tensors. Writing an element copies the tensor and leaves other elements alone. All ops share one gradient
 // array: the gradient of a read adds to an element; the gradient of a write removes the element, because the value from
 // before the write does not reach the result.
-#include <algorithm>
 
 #include "base/counted.h"
 #include "opdef/op_def.h"

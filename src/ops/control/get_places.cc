@@ -1,6 +1,5 @@
 // Lists the devices that early Fluid programs distribute work over.
 #include <memory>
-#include <vector>
 
 #include "device/place.h"
 #include "ops/declare/attr_checks.h"

@@ -1,6 +1,5 @@
 // Writes a tensor to the standard output of the process.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "ops/declare/attr_checks.h"

@@ -1,5 +1,4 @@
 // Matches rows with columns of a matrix greedily, largest entry first.
-#include <cmath>
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"

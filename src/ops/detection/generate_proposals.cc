@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 
 #include "ops/declare/declare.h"
 #include "ops/detection/nms.h"

@@ -1,7 +1,5 @@
 // Splits tensors and sparse rows into consecutive ranges of rows.
 #include <cstring>
-#include <memory>
-#include <numeric>
 
 #include "core/selected_rows.h"
 #include "ops/declare/attr_checks.h"

@@ -1,6 +1,5 @@
 // Kullback-Leibler divergence.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "ops/declare/attr_checks.h"

@@ -1,5 +1,4 @@
 // Losses of the distance between predictions and targets: Huber, and the smooth L1 loss of detection networks.
-#include <cmath>
 
 #include "ops/declare/declare.h"
 #include "ops/device/launch_fold.h"

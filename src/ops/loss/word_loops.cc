@@ -1,7 +1,6 @@
 #include "ops/loss/word_loops.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/loss/word_loops.cc"

@@ -1,6 +1,5 @@
 // Clips values and norms. Sparse rows are merged first: an id that occurs twice is one row.
 #include <cmath>
-#include <memory>
 #include <utility>
 
 #include "opdef/device_rows.h"

@@ -1,6 +1,5 @@
 // Precision and recall of each class, over a batch and over all batches so far.
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "ops/declare/attr_checks.h"

@@ -1,7 +1,6 @@
 #include "ops/nn/conv_pixels.h"
 
 #include <algorithm>
-#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nn/conv_pixels.cc"

@@ -1,5 +1,4 @@
 // Divides a weight by its largest singular value, which power iteration estimates from two persistent vectors.
-#include <algorithm>
 #include <cmath>
 #include <vector>
 

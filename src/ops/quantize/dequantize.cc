@@ -1,6 +1,5 @@
 // Converts levels back to numbers, and numbers to integers for saved models.
 #include <cstring>
-#include <limits>
 
 #include "ops/quantize/levels.h"
 

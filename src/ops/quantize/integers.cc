@@ -1,5 +1,4 @@
 // Converts numbers to 8-bit integers and back, for inference programs with integer kernels.
-#include <cmath>
 #include <limits>
 
 #include "ops/quantize/levels.h"

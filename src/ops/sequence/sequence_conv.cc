@@ -1,5 +1,4 @@
 // Convolution along the rows of each sequence: the rows around each row, concatenated, times a matrix.
-#include <algorithm>
 
 #include "ops/device/args_sequence.h"
 #include "ops/device/gemm.h"

@@ -1,6 +1,5 @@
 // Converts between sequences of rows and a batch padded to one length: pad, unpad, mask.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/ids.h"

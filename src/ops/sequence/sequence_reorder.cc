@@ -1,6 +1,5 @@
 // Ops that copy whole rows to other positions: reverse, concat, slice. A plan lists the source of each run of output
 // rows; the gradient copies the same runs back.
-#include <algorithm>
 #include <cstring>
 
 #include "ops/kernels/ids.h"

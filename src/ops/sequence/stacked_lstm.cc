@@ -1,9 +1,7 @@
-#include <algorithm>
 
 #include "ops/sequence/stacked_lstm.h"
 #include "ops/device/launch_draw.h"
 #include "ops/kernels/philox.h"
-#include "ops/sequence/stacked_lstm.h"
 
 namespace anabranch::sequence {
 namespace {

@@ -1,7 +1,6 @@
 // Connectionist temporal classification: the negative log-likelihood of labels whose alignment with the rows is
 // unknown.
 #include <algorithm>
-#include <cmath>
 
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/ctc.h"

@@ -1,7 +1,5 @@
 // Selects samples that have one of the requested tags.
 #include <algorithm>
-#include <cstring>
-#include <memory>
 
 #include "ops/declare/declare.h"
 #include "ops/sequence/offsets.h"

@@ -1,7 +1,6 @@
 // Gradients of a table with many lookups in one op, and the update of the table directly from them. Made by the pass
 // fuse_embeddings; bit-identical to the ops that they replace.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "core/row_locks.h"

@@ -1,6 +1,5 @@
 #include "ops/sparse/grad_sources.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/flags.h"

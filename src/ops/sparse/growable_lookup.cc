@@ -1,6 +1,5 @@
 // Growable embedding tables in a program: the op that creates one, the lookup and its gradient. The variable of a table
 // is declared as SELECTED_ROWS of unknown height and holds a sparse::GrowableTable.
-#include <algorithm>
 #include <memory>
 
 #include "opdef/op_def.h"

@@ -1,11 +1,9 @@
 // Constant tensors, and tensors shaped like others.
-#include <functional>
 
 #include "ops/tensor/fill.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
-#include "ops/tensor/fill.h"
 
 namespace anabranch::tensor::fill_op {
 namespace {

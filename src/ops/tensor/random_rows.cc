@@ -1,7 +1,6 @@
 // Shuffles rows, and crops images at random. Fluid keeps the seed of the next step in a variable; here random numbers
 // follow from the op and the step (opdef/kernel_context.h), and the variable does not change.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"

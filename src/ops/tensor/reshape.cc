@@ -1,6 +1,5 @@
 // Ops that change the shape of a tensor and leave its elements in place: reshape, squeeze, unsqueeze, flatten. Each has
 // Fluid's two forms: the second one has an output XShape (xshape.h).
-#include <algorithm>
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"

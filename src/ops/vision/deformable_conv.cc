@@ -1,8 +1,6 @@
 // Deformable convolutions: each tap of a window is moved by an offset and interpolates between pixels.
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
