@@ -53,7 +53,6 @@ std::vector<std::string> effect_names(unsigned effects) {
   static constexpr std::pair<Effect, const char*> kNames[] = {{kRandom, "random"},
                                                               {kDynamic, "dynamic"},
                                                               {kOrdered, "ordered"},
-                                                              {kTakesViews, "takes views"},
                                                               {kRunsBlock, "runs a block"},
                                                               {kMaybeUnset, "inputs may be unset"},
                                                               {kKeepsOutputs, "keeps outputs"},

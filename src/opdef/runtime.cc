@@ -119,7 +119,7 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
       def_.check_kind(arg_of(op_->inputs, i).slot, arg_of(op_->inputs, i).name, context_.ins[i].kind);
     const Tensor* t = ins[i]->get<Tensor>();
     if (t) check_place(*t, i);
-    AB_CHECK(!t || t->contiguous() || def_.has(kTakesViews), Unsupported,
+    AB_CHECK(!t || t->contiguous(), Unsupported,
              "{}: variable {} is a view with gaps between its rows, which this op does not read", op_->type,
              arg_of(op_->inputs, i).name);
   }

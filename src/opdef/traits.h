@@ -11,11 +11,9 @@ namespace anabranch {
 
 // Effects of a node besides reading inputs and writing outputs.
 enum Effect : unsigned {
-  kNoEffect = 0,
   kRandom = 1u << 0,      // draws random numbers
   kDynamic = 1u << 1,     // output shapes depend on input values: inferred right before the kernel runs
   kOrdered = 1u << 2,     // keeps program order with all other ordered ops (print, file, reader)
-  kTakesViews = 1u << 3,  // kernel accepts row-strided tensors
   kRunsBlock = 1u << 4,   // executes a sub-block: reads and writes what the block does
   kMaybeUnset = 1u << 5,  // inputs may hold nothing (the branch that did not run)
   // created by passes and the engine, which guarantee its arguments; no program may contain it
