@@ -15,17 +15,20 @@ if _TYPE_CHECKING:
     from . import compat, dataset, reader
     from .checkpoints import Checkpoints
     from .fluid.reading.decorators import batch
+    from .hashing import hash_ids
     from .incremental import warm_start
     from .loops import Loop
     from .predictor import Predictor
 
 _sys.meta_path.append(_absent.finder)
 
-__all__ = ["Checkpoints", "Loop", "Predictor", "__version__", "batch", "compat", "dataset", "reader", "warm_start"]
+__all__ = ["Checkpoints", "Loop", "Predictor", "__version__", "batch", "compat", "dataset", "hash_ids", "reader",
+           "warm_start"]
 
 _on_demand.give(__name__, {
     ".checkpoints": "Checkpoints",
     ".fluid.reading.decorators": "batch",
+    ".hashing": "hash_ids",
     ".incremental": "warm_start",
     ".loops": "Loop",
     ".predictor": "Predictor",

@@ -1,6 +1,7 @@
 // data/: data sets, their settings and streams of batches.
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/number.h"
 #include "data/part_stream.h"
+#include "data/row_format.h"
 #include "data/row_parser.h"
 
 namespace anabranch::python {
@@ -20,6 +22,7 @@ nb::dict statistics_dict(const data::Statistics& s) {
   out["lines"] = s.lines;
   out["rows"] = s.rows;
   out["bad_rows"] = s.bad_rows;
+  out["missing"] = s.missing;
   out["uneven_rows"] = s.uneven_rows;
   out["bytes"] = s.bytes;
   out["files"] = s.files;
@@ -48,6 +51,20 @@ nb::object next_batch(data::BatchStream& stream) {
   return out;
 }
 
+// salt: the name of a column or table, or the number of a column.
+std::vector<int64_t> hash_ids(const std::vector<nb::bytes>& texts, const std::variant<uint64_t, std::string>& salt,
+                              uint64_t buckets) {
+  AB_CHECK(buckets > 0, InvalidArgument, "hash_ids: buckets must be above 0, got 0");
+  const auto* name = std::get_if<std::string>(&salt);
+  const uint64_t seed = name ? data::salt_of(*name) : std::get<uint64_t>(salt);
+  std::vector<int64_t> ids;
+  ids.reserve(texts.size());
+  for (const nb::bytes& text : texts) {
+    ids.push_back(static_cast<int64_t>(data::hashed_id({text.c_str(), text.size()}, seed, buckets)));
+  }
+  return ids;
+}
+
 // The parsed form of a text: ([sample: [values of each used slot]], [(line, column, slot, reason, message)]).
 nb::tuple parse_text(const data::Settings& settings, nb::bytes text) {
   std::string padded(text.c_str(), text.size());
@@ -55,7 +72,9 @@ nb::tuple parse_text(const data::Settings& settings, nb::bytes text) {
   const size_t size = padded.size();
   padded.append(data::kTextPadding, '\0');
   data::Block block;
-  data::make_parser(settings)->parse({padded.data(), size}, &block);
+  const auto parser = data::make_parser(settings);
+  const std::string_view lines(padded.data(), size);
+  parser->parse(lines, parser->head(lines.substr(0, lines.find('\n')), "the text"), &block);
   const auto parts = data::RecordShape(settings.schema).parts();
   nb::list rows, bad;
   for (int64_t i = 0; i < block.rows(); ++i) {
@@ -219,6 +238,8 @@ void bind_data(nb::module_& m) {
            })
       .def("slots_shuffle", &D::slots_shuffle, nb::arg("slots"), CallUnlocked())
       .def("merge_by_ins_id", &D::merge_by_ins_id, nb::arg("merge_size"), CallUnlocked());
+  m.def("hash_ids", &hash_ids, nb::arg("texts"), nb::arg("salt"), nb::arg("buckets"),
+        "The ids of texts in a column with this name or number, as the reader computes them.");
   m.def("parse_text", &parse_text, nb::arg("settings"), nb::arg("text"));
 }
 

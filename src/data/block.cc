@@ -52,13 +52,16 @@ const char* bad_reason_text(BadReason reason) {
     case BadReason::kFieldCount: return "the line has the wrong number of fields";
     case BadReason::kQuote: return "a quote does not end";
     case BadReason::kPair: return "not index:value";
+    case BadReason::kMissing: return "a value is missing (the option \"missing V\" gives one)";
+    case BadReason::kRange: return "a value is out of range";
   }
   return "";
 }
 
 std::string bad_row_message(const BadRow& row, const Schema& schema, const std::string& file, int64_t line) {
   const std::string where = row.slot == -1 ? "" : fmt::format("slot {}: ", slot_name(row, schema));
-  return fmt::format("{}:{}:{}: {}{}: {}", file, line, row.column, where, bad_reason_text(row.reason),
+  const std::string counts = row.expected ? fmt::format(" ({}, not {})", row.got, row.expected) : "";
+  return fmt::format("{}:{}:{}: {}{}{}: {}", file, line, row.column, where, bad_reason_text(row.reason), counts,
                      excerpt(row.text, row.column));
 }
 
@@ -78,7 +81,7 @@ void Block::clear() {
   bad.clear();
   uneven.clear();
   uneven_rows = 0;
-  lines = bytes = 0;
+  lines = bytes = missing = 0;
 }
 
 void Block::reserve(size_t count) {
@@ -113,6 +116,7 @@ Block Block::packed() const {
   copy.uneven = uneven;
   copy.uneven_rows = uneven_rows;
   copy.lines = lines;
+  copy.missing = missing;
   copy.bytes = bytes;
   copy.file = file;
   copy.chunk = chunk;

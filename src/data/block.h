@@ -32,6 +32,8 @@ enum class BadReason : int32_t {
   kFieldCount,      // CSV: another number of fields
   kQuote,           // CSV: a quote that does not end
   kPair,            // libsvm: not index:value
+  kMissing,         // CSV: an empty field of a required value
+  kRange,           // CSV: a value outside of the range
 };
 
 struct BadRow {
@@ -40,7 +42,8 @@ struct BadRow {
   int64_t column = 0;  // byte, from 1
   int32_t slot = -1;   // Schema::slots; -1: the line as a whole, -2: ins_id, -3: content
   BadReason reason = BadReason::kLineEnds;
-  std::string text;  // the line, without its end; only its start if it is too long
+  std::string text;               // the line, without its end; only its start if it is too long
+  int32_t got = 0, expected = 0;  // numbers of fields
 };
 
 const char* bad_reason_text(BadReason reason);
@@ -56,6 +59,7 @@ struct Block {
   std::vector<BadRow> uneven;   // the first sample of which Schema::joins joins a slot, if there is one
   int64_t uneven_rows = 0;      // number of them
   int64_t lines = 0;            // good and bad
+  int64_t missing = 0;          // empty fields of good ones that got a value of the schema
   int64_t bytes = 0;            // of the text (or cache) that they come from
   int64_t file = 0, chunk = 0;  // position in the order of the data
   int64_t first_line = 1;       // number of the chunk's first line; set where there are bad rows

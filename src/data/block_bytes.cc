@@ -8,7 +8,7 @@ namespace {
 
 struct Head {
   uint64_t words, starts, ins_ids, contents, bad;
-  int64_t lines, bytes;
+  int64_t lines, bytes, missing;
 };
 
 struct RowPart {
@@ -90,13 +90,13 @@ bool rows_fit(const Block& block, const Schema& schema) {
 bool bad_rows_fit(const Block& block, const Schema& schema) {
   const auto slots = static_cast<int32_t>(schema.slots.size());
   for (const BadRow& row : block.bad) {
-    const bool reason = row.reason >= BadReason::kLineEnds && row.reason <= BadReason::kPair;
+    const bool reason = row.reason >= BadReason::kLineEnds && row.reason <= BadReason::kRange;
     if (!reason || row.slot < -3 || row.slot >= slots || row.line < 0 || row.line >= block.lines || row.rows < 0 ||
         row.rows > block.rows() || row.column < 0) {
       return false;
     }
   }
-  return block.lines >= 0 && block.bytes >= 0;
+  return block.lines >= 0 && block.bytes >= 0 && block.missing >= 0;
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string block_bytes(const Block& block) {
   std::string out;
   out.reserve(sizeof(Head) + 4 * (block.word_count + block.starts.size()));
   put(&out, Head{block.word_count, block.starts.size(), block.ins_ids.size(), block.contents.size(), block.bad.size(),
-                 block.lines, block.bytes});
+                 block.lines, block.bytes, block.missing});
   out.append(reinterpret_cast<const char*>(block.words.get()), 4 * block.word_count);
   out.append(reinterpret_cast<const char*>(block.starts.data()), 4 * block.starts.size());
   for (const std::string& text : block.ins_ids) put_text(&out, text);
@@ -116,6 +116,8 @@ std::string block_bytes(const Block& block) {
     put(&out, row.column);
     put(&out, row.slot);
     put(&out, row.reason);
+    put(&out, row.got);
+    put(&out, row.expected);
     put_text(&out, row.text);
   }
   return out;
@@ -143,11 +145,14 @@ void block_from_bytes(std::string_view bytes, const std::string& what, const Sch
     row.column = in.get<int64_t>("a bad row");
     row.slot = in.get<int32_t>("a bad row");
     row.reason = in.get<BadReason>("a bad row");
+    row.got = in.get<int32_t>("a bad row");
+    row.expected = in.get<int32_t>("a bad row");
     row.text = get_text(&in);
     out->bad.push_back(std::move(row));
   }
   out->lines = head.lines;
   out->bytes = head.bytes;
+  out->missing = head.missing;
   const bool fits = in.done() && rows_fit(*out, schema) && bad_rows_fit(*out, schema);
   AB_CHECK(fits, InvalidArgument,
            "{}: the cache holds rows that do not fit the schema: remove it to read the text again", what);

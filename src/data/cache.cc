@@ -18,7 +18,7 @@
 namespace anabranch::data {
 namespace {
 
-constexpr uint64_t kMagic = 0x31304548434142ab;  // its last digits are the version of the format and of the parsers
+constexpr uint64_t kMagic = 0x31304548434142ac;  // its last digits are the version of the format and of the parsers
 constexpr uint64_t kSeed = 20201;
 
 struct Entry {

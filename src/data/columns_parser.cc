@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "data/file_head.h"
 #include "data/number.h"
 #include "data/row_format.h"
 
@@ -16,12 +17,17 @@ struct Plan {
   int32_t slot = 0;
   bool is_float = false;
   bool counted = false;  // a count precedes the values
+  bool required = false;
+  float missing = 0;       // the value of an empty field, transformed
+  size_t first_place = 0;  // index of its first column in FileHead::columns
 };
 
 struct Field {
   std::string_view text;
   int64_t column;  // byte at which it starts, from 1
 };
+
+float log_of(float value) { return value > 0 ? std::log1p(value) : 0; }
 
 std::vector<Plan> plan_columns(const Schema& schema, const RowFormat& format) {
   std::vector<Plan> plans;
@@ -40,7 +46,13 @@ std::vector<Plan> plan_columns(const Schema& schema, const RowFormat& format) {
              slot.shape.str(), columns, rule->split ? ", to be split" : "");
     AB_CHECK(slot.is_float() || (rule->missing == std::trunc(rule->missing) && std::fabs(rule->missing) < 0x1p53),
              InvalidArgument, "slot {} is int64: the value of \"missing\" must be an integer", slot.name);
-    plans.push_back({*rule, static_cast<int32_t>(i), slot.is_float(), !slot.dense});
+    AB_CHECK(!rule->ranged || !rule->hash, InvalidArgument, "slot {} is hashed: \"range\" is for numbers", slot.name);
+    Plan plan{*rule, static_cast<int32_t>(i), slot.is_float(), !slot.dense};
+    const bool label = !slot.is_float() && slot.dense && !rule->hash;
+    plan.required = rule->required || (label && !rule->has_missing);
+    plan.missing = static_cast<float>(rule->missing);
+    if (rule->log && !rule->missing_last) plan.missing = log_of(plan.missing);
+    plans.push_back(std::move(plan));
   }
   return plans;
 }
@@ -48,18 +60,27 @@ std::vector<Plan> plan_columns(const Schema& schema, const RowFormat& format) {
 class ColumnsParser final : public RowParser {
  public:
   ColumnsParser(const Schema& schema, const RowFormat& format)
-      : plans_(plan_columns(schema, format)), separator_(format.separator), header_(format.header) {
-    for (const Plan& plan : plans_) {
+      : plans_(plan_columns(schema, format)), heads_(format), separator_(format.separator), header_(format.header) {
+    for (Plan& plan : plans_) {
       fixed_words_ += 1 + 2 * plan.rule.columns.size();  // a count, and a value of each column
-      for (const int64_t column : plan.rule.columns) {
-        fields_ = std::max(fields_, static_cast<size_t>(column) + 1);
-        // each further separator is a further value
-        if (plan.rule.split) split_columns_.push_back(static_cast<size_t>(column));
-      }
+      plan.first_place = heads_.add(plan.rule.columns, !plan.rule.hash && !plan.rule.split);
     }
   }
 
-  void parse(std::string_view text, Block* out) const override {
+  FileHead head(std::string_view line, const std::string& path) const override {
+    std::vector<Field> fields;
+    std::string unquoted;
+    Bad bad{};
+    std::vector<std::string_view> texts;
+    // A line whose quotes do not end is a bad row. As a header, it lacks names.
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    cut(without_end(line), &fields, &unquoted, &bad);
+    for (const Field& field : fields) texts.push_back(field.text);
+    return heads_.head(texts, path);
+  }
+
+  void parse(std::string_view text, const FileHead& head, Block* out) const override {
     RowWriter writer(out);
     std::vector<Field> fields;
     std::string unquoted;
@@ -73,7 +94,7 @@ class ColumnsParser final : public RowParser {
         ++out->lines;
         continue;
       }
-      row(line, &fields, &unquoted, &writer);
+      row(line, head, &fields, &unquoted, &writer);
     }
   }
 
@@ -84,32 +105,46 @@ class ColumnsParser final : public RowParser {
     BadReason reason;
   };
 
-  void row(std::string_view whole, std::vector<Field>* fields, std::string* unquoted, RowWriter* writer) const {
-    std::string_view line = whole;
+  static std::string_view without_end(std::string_view line) {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return line;
+  }
+
+  void row(std::string_view whole, const FileHead& head, std::vector<Field>* fields, std::string* unquoted,
+           RowWriter* writer) const {
+    const std::string_view line = without_end(whole);
     Bad bad{1, -1, BadReason::kFieldCount};
-    unquoted->clear();
-    unquoted->reserve(line.size());  // its bytes must not move, because fields point to them
     if (!cut(line, fields, unquoted, &bad)) return writer->refuse(bad.column, bad.slot, bad.reason, whole);
-    if (fields->size() < fields_) {
-      return writer->refuse(static_cast<int64_t>(line.size()) + 1, -1, BadReason::kFieldCount, whole);
+    const bool further = fields->size() > head.fields;
+    if (further ? !head.at_least : fields->size() < head.fields) {
+      const int64_t column = further ? (*fields)[head.fields].column : static_cast<int64_t>(line.size()) + 1;
+      return writer->refuse_fields(column, fields->size(), head.fields, whole);
     }
-    uint32_t* out = writer->room(words_at_most(*fields));
+    uint32_t* out = writer->room(words_at_most(*fields, head));
+    Cells cells{*fields, head, 0};
     for (const Plan& plan : plans_) {
-      if (!slot_values(plan, *fields, &out, &bad)) return writer->refuse(bad.column, plan.slot, bad.reason, whole);
+      if (!slot_values(plan, &cells, &out, &bad)) return writer->refuse(bad.column, plan.slot, bad.reason, whole);
     }
+    writer->add_missing(cells.missing);
     writer->keep(out);
   }
 
   // Several slots, or one slot several times, may use the values of one column.
-  size_t words_at_most(const std::vector<Field>& fields) const {
+  size_t words_at_most(const std::vector<Field>& fields, const FileHead& head) const {
     size_t words = fixed_words_;
-    for (const size_t column : split_columns_) words += 2 * fields[column].text.size();
+    for (const Plan& plan : plans_) {
+      if (!plan.rule.split) continue;  // each further separator is a further value
+      for (size_t i = 0; i < plan.rule.columns.size(); ++i) {
+        words += 2 * fields[head.columns[plan.first_place + i]].text.size();
+      }
+    }
     return words;
   }
 
   bool cut(std::string_view line, std::vector<Field>* fields, std::string* unquoted, Bad* bad) const {
     fields->clear();
+    unquoted->clear();
+    unquoted->reserve(line.size());  // its bytes must not move, because fields point to them
     size_t at = 0;
     for (;;) {
       const auto column = static_cast<int64_t>(at) + 1;
@@ -145,16 +180,30 @@ class ColumnsParser final : public RowParser {
     return std::string_view::npos;
   }
 
-  static bool slot_values(const Plan& plan, const std::vector<Field>& fields, uint32_t** out, Bad* bad) {
+  struct Cells {
+    const std::vector<Field>& fields;
+    const FileHead& head;
+    int64_t missing;  // number of empty ones that got a value
+  };
+
+  static bool slot_values(const Plan& plan, Cells* cells, uint32_t** out, Bad* bad) {
     uint32_t* const count = *out;
     if (plan.counted) ++*out;
     int64_t values = 0;
-    for (const int64_t column : plan.rule.columns) {
-      Field field = fields[static_cast<size_t>(column)];
+    for (size_t i = 0; i < plan.rule.columns.size(); ++i) {
+      const uint64_t salt = plan.rule.columns[i].salt;
+      Field field = cells->fields[cells->head.columns[plan.first_place + i]];
+      if (field.text.empty() && !plan.rule.hash) {
+        if (plan.required) {
+          *bad = {field.column, 0, BadReason::kMissing};
+          return false;
+        }
+        ++cells->missing;
+      }
       for (;;) {
         const size_t end = plan.rule.split ? field.text.find(plan.rule.split) : std::string_view::npos;
         const Field part{field.text.substr(0, end), field.column};
-        if (!(plan.is_float ? float_value(plan, part, out, bad) : id_value(plan, part, column, out, bad))) return false;
+        if (!(plan.is_float ? float_value(plan, part, out, bad) : id_value(plan, part, salt, out, bad))) return false;
         ++values;
         if (end == std::string_view::npos) break;
         field.text.remove_prefix(end + 1);
@@ -166,26 +215,36 @@ class ColumnsParser final : public RowParser {
   }
 
   static bool float_value(const Plan& plan, const Field& field, uint32_t** out, Bad* bad) {
-    auto value = static_cast<float>(plan.rule.missing);
+    float value = plan.missing;
     const Spelling spelling = field.text.empty() ? Spelling::kGood : careful_float(field.text, &value);
     if (spelling != Spelling::kGood) {
       *bad = {field.column, 0, spelling == Spelling::kNone ? BadReason::kNotFloat : BadReason::kFloatRange};
       return false;
     }
-    if (plan.rule.log && !field.text.empty()) value = value > 0 ? std::log1p(value) : 0;
+    if (!field.text.empty()) {
+      if (plan.rule.ranged && !(value >= plan.rule.low && value <= plan.rule.high)) {
+        *bad = {field.column, 0, BadReason::kRange};
+        return false;
+      }
+      if (plan.rule.log) value = log_of(value);
+    }
     std::memcpy((*out)++, &value, sizeof value);
     return true;
   }
 
-  static bool id_value(const Plan& plan, const Field& field, int64_t column, uint32_t** out, Bad* bad) {
+  static bool id_value(const Plan& plan, const Field& field, uint64_t salt, uint32_t** out, Bad* bad) {
     auto value = static_cast<uint64_t>(static_cast<int64_t>(plan.rule.missing));
     if (plan.rule.hash) {
-      const auto wide = static_cast<unsigned __int128>(hash_bytes(field.text, static_cast<uint64_t>(column)));
-      value = static_cast<uint64_t>((wide * plan.rule.hash) >> 64);
+      value = hashed_id(field.text, salt, plan.rule.hash);
     } else if (!field.text.empty()) {
       const Spelling spelling = careful_id(field.text, &value);
       if (spelling != Spelling::kGood) {
         *bad = {field.column, 0, spelling == Spelling::kNone ? BadReason::kNotId : BadReason::kIdRange};
+        return false;
+      }
+      const auto number = static_cast<double>(static_cast<int64_t>(value));
+      if (plan.rule.ranged && !(number >= plan.rule.low && number <= plan.rule.high)) {
+        *bad = {field.column, 0, BadReason::kRange};
         return false;
       }
     }
@@ -195,10 +254,10 @@ class ColumnsParser final : public RowParser {
   }
 
   std::vector<Plan> plans_;
+  FileHeads heads_;
   char separator_;
   bool header_;
-  size_t fields_ = 0, fixed_words_ = 0;
-  std::vector<size_t> split_columns_;
+  size_t fixed_words_ = 0;
 };
 
 }  // namespace

@@ -50,6 +50,7 @@ struct Statistics {
   int64_t lines = 0;        // good and bad
   int64_t rows = 0;         // samples parsed
   int64_t bad_rows = 0;     // rejected by the policy
+  int64_t missing = 0;      // empty fields that got a value of the schema
   int64_t uneven_rows = 0;  // with a slot that Schema::joins joins
   std::string uneven;       // the first of them that was found, as bad_row_message describes it
   int64_t bytes = 0;        // of text, uncompressed (of cache, if it was read)

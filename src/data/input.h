@@ -44,7 +44,7 @@ class Input {
 
 // Text, cut after the last line end of about 256 KiB.
 std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
-                                  int64_t max_line_bytes, const std::atomic<bool>* stop);
+                                  const std::string& path, int64_t max_line_bytes, const std::atomic<bool>* stop);
 
 // The text of a file, or its cache entry.
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,

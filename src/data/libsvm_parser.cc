@@ -43,7 +43,7 @@ class LibsvmParser final : public RowParser {
  public:
   LibsvmParser(const Schema& schema, const RowFormat& format) : plans_(plan_parts(schema, format)) {}
 
-  void parse(std::string_view text, Block* out) const override {
+  void parse(std::string_view text, const FileHead& /*head*/, Block* out) const override {
     RowWriter writer(out);
     Row row;
     while (!text.empty()) {

@@ -312,7 +312,7 @@ class MultiSlotParser final : public RowParser {
  public:
   explicit MultiSlotParser(const Schema& schema) : schema_(schema), plans_(plan_slots(schema)) { schema.check(); }
 
-  void parse(std::string_view text, Block* out) const override {
+  void parse(std::string_view text, const FileHead& /*head*/, Block* out) const override {
     RowWriter writer(out);
     // A value has at least two bytes of text and needs at most two words of memory; a count has two bytes and needs
     // one.

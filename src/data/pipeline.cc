@@ -185,6 +185,7 @@ void Pipeline::note_lines(const Block& block) {
   }
   statistics_.lines += block.lines;
   statistics_.rows += block.rows();
+  statistics_.missing += block.missing;
   statistics_.bytes += block.bytes;
   lines_known_.notify_all();
 }

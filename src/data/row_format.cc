@@ -22,16 +22,23 @@ uint64_t number(const std::string& text, const std::string& line) {
   return value;
 }
 
-std::vector<int64_t> column_list(const std::string& text, const std::string& line) {
+bool is_name(const std::string& part) { return part.find_first_not_of("0123456789-") != std::string::npos; }
+
+std::vector<ColumnRef> column_list(const std::string& text, const std::string& line, bool header) {
   constexpr uint64_t kMost = 100000;
-  std::vector<int64_t> columns;
+  std::vector<ColumnRef> columns;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
+    if (is_name(part)) {
+      if (!header) bad_schema(line, "names of columns need \"header\" in the first line; numbers count from 0");
+      columns.push_back({-1, part, salt_of(part)});
+      continue;
+    }
     const size_t dash = part.find('-');
     const uint64_t first = number(part.substr(0, dash), line);
     const uint64_t last = dash == std::string::npos ? first : number(part.substr(dash + 1), line);
     if (last < first || last > kMost) bad_schema(line, "columns are given as 3 or 3-5 or 3,7, up to 100000");
-    for (uint64_t c = first; c <= last; ++c) columns.push_back(static_cast<int64_t>(c));
+    for (uint64_t c = first; c <= last; ++c) columns.push_back({static_cast<int64_t>(c), "", c});
   }
   if (columns.empty()) bad_schema(line, "there are no columns");
   return columns;
@@ -46,16 +53,26 @@ void first_line(const std::vector<std::string>& words, const std::string& line, 
   const auto found = kSeparators.find(words[1]);
   if (found == kSeparators.end()) bad_schema(line, "a separator is tab, comma, semicolon, pipe or space");
   format->separator = found->second;
-  format->header = words.size() == 3 && words[2] == "header";
-  if (words.size() > 2 && !format->header) bad_schema(line, "only \"header\" may follow");
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] != "header" && words[i] != "ragged") bad_schema(line, "only \"header\" and \"ragged\" may follow");
+    (words[i] == "header" ? format->header : format->ragged) = true;
+  }
+}
+
+double real(const std::string& text, const std::string& line, const char* why) {
+  float value = 0;
+  std::string padded = text;
+  padded.append(kTextPadding, '\0');
+  if (text.empty() || careful_float({padded.data(), text.size()}, &value) != Spelling::kGood) bad_schema(line, why);
+  return value;
 }
 
 void options(const std::vector<std::string>& words, const std::string& line, ColumnRule* rule) {
   for (size_t i = 3; i < words.size(); ++i) {
     const std::string& word = words[i];
     const std::string next = i + 1 < words.size() ? words[i + 1] : "";
-    if (word == "log") {
-      rule->log = true;
+    if (word == "log" || word == "required") {
+      (word == "log" ? rule->log : rule->required) = true;
       continue;
     }
     if (word == "hash") {
@@ -63,12 +80,18 @@ void options(const std::vector<std::string>& words, const std::string& line, Col
       if (rule->hash == 0) bad_schema(line, "hash takes a number above 0");
     } else if (word == "split" && next.size() == 1) {
       rule->split = next[0];
+    } else if (word == "salt" && !next.empty()) {
+      for (ColumnRef& column : rule->columns) column.salt = salt_of(next);
     } else if (word == "missing") {
-      float value = 0;
-      if (careful_float(next, &value) != Spelling::kGood) bad_schema(line, "missing takes a number");
-      rule->missing = value;
+      rule->missing = real(next, line, "missing takes a number");
+      rule->has_missing = true;
+      rule->missing_last = rule->log;
+    } else if (word == "range") {
+      rule->low = real(next, line, "range takes two numbers");
+      rule->high = real(++i + 1 < words.size() ? words[i + 1] : "", line, "range takes two numbers");
+      rule->ranged = true;
     } else {
-      bad_schema(line, "what follows the columns is hash N, split C, missing V or log");
+      bad_schema(line, "what follows the columns is hash N, salt NAME, split C, missing V, log, required or range A B");
     }
     ++i;
   }
@@ -114,13 +137,23 @@ RowFormat parse_row_format(const std::string& text) {
         bad_schema(line, "libsvm has label, index and value");
       }
     } else {
-      rule.columns = column_list(words[2], line);
+      rule.columns = column_list(words[2], line, format.header);
     }
+    if (format.libsvm && words.size() > 3) bad_schema(line, "libsvm takes no options");
     options(words, line, &rule);
     add_rules(rule, &format);
   }
   AB_CHECK(named, InvalidArgument, "the schema of the data is empty");
   return format;
+}
+
+uint64_t salt_of(std::string_view name) {
+  constexpr uint64_t kNames = 0x73616c74;  // another seed than any number of a column
+  return hash_bytes(name, kNames);
+}
+
+uint64_t hashed_id(std::string_view text, uint64_t salt, uint64_t buckets) {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(hash_bytes(text, salt)) * buckets) >> 64);
 }
 
 // Eight bytes at a time, each folded by a full product.

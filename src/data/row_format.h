@@ -5,13 +5,17 @@
 //   dense = 1-13 log                   ids = index
 //   C* = 14-39 hash 1000001            values = value
 //
-// The first line names the format: "columns" with tab, comma, semicolon, pipe or space, and "header" if the first
-// line of each file holds names; or "libsvm". Each other line assigns columns, counted from 0, to a slot. A name with a
-// star stands for one slot per column: C1, C2, ... Options after the columns:
-//   hash N     ids: the bytes of the column, hashed with its number, modulo N; other id columns hold numbers
-//   split C    ids: a list, split at this character
-//   missing V  the value of an empty column, 0 by default. With "hash" an empty column is a value like others
-//   log        floats: ln(1 + x), and 0 for x below 0
+// The first line names the format: "columns" with tab, comma, semicolon, pipe or space, "header" if the first line of
+// each file holds names, and "ragged" if lines may have further fields; or "libsvm". Each other line assigns columns,
+// by names of the header or numbers from 0, to a slot. A slot with a star stands for one per column: C1, C2, ...
+// Options after the columns:
+//   hash N      ids: the bytes of the column and its salt, hashed, modulo N; other id columns hold numbers
+//   salt NAME   of a hash; the name or number of the column by default
+//   split C     ids: a list, split at this character
+//   missing V   the value of an empty column, 0 by default. With "hash" an empty column is a value like others
+//   log         floats: ln(1 + x), and 0 for x below 0. Of "missing" and "log", the one written first comes first
+//   required    a line with an empty column is a bad row; so it is for dense ids that are not hashed
+//   range A B   a line with a value below A or above B is a bad row
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,24 +25,38 @@
 
 namespace anabranch::data {
 
+struct ColumnRef {
+  int64_t number = -1;  // -1: by name
+  std::string name;
+  uint64_t salt = 0;  // of its hash
+};
+
 struct ColumnRule {
   std::string slot;
-  std::vector<int64_t> columns;  // of libsvm: none
-  std::string part;              // of libsvm: label, index, value
-  uint64_t hash = 0;             // 0: none
-  char split = 0;                // 0: none
+  std::vector<ColumnRef> columns;  // of libsvm: none
+  std::string part;                // of libsvm: label, index, value
+  uint64_t hash = 0;               // 0: none
+  char split = 0;                  // 0: none
   double missing = 0;
   bool log = false;
+  bool has_missing = false, missing_last = false;  // an option says so; after "log"
+  bool required = false, ranged = false;
+  double low = 0, high = 0;  // of the range
 };
 
 struct RowFormat {
-  bool libsvm = false, header = false;
+  bool libsvm = false, header = false, ragged = false;
   char separator = '\t';
   std::vector<ColumnRule> rules;
 };
 
 // InvalidArgument names the line that cannot be parsed.
 RowFormat parse_row_format(const std::string& text);
+
+// The salt of a named column, or of a table that columns share.
+uint64_t salt_of(std::string_view name);
+// The id in [0, buckets) of a text.
+uint64_t hashed_id(std::string_view text, uint64_t salt, uint64_t buckets);
 
 // A number in [0, 2^64) for these bytes: the same on every machine and in every version of the cache.
 uint64_t hash_bytes(std::string_view bytes, uint64_t seed);

@@ -31,7 +31,7 @@ std::unique_ptr<Input> open_input(const Settings& settings, const std::string& p
     place = cache_place(settings, path);
     if (auto cached = open_cache(place, settings.schema)) return cached;
   }
-  auto text = text_input(open_source(settings, path, stop), std::move(parser), settings.max_line_bytes, stop);
+  auto text = text_input(open_source(settings, path, stop), std::move(parser), path, settings.max_line_bytes, stop);
   return settings.cache_folder.empty() ? std::move(text) : caching_input(std::move(text), place, stop);
 }
 

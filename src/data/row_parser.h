@@ -1,19 +1,30 @@
 // Lines to packed samples. Several threads may share one parser: it keeps nothing between calls.
 #pragma once
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/block.h"
 #include "data/dataset.h"
 
 namespace anabranch::data {
 
+// Facts about all lines of a file, from its first one.
+struct FileHead {
+  size_t fields = 0;            // of each line
+  bool at_least = true;         // a line may have further fields
+  std::vector<size_t> columns;  // positions of the columns of the schema
+};
+
 class RowParser {
  public:
   virtual ~RowParser() = default;
-  // Appends the samples of whole lines (the last one ends with '\n', too) to *out, and the errors of the others.
-  // kTextPadding readable bytes follow the text.
-  virtual void parse(std::string_view text, Block* out) const = 0;
+  // For the first line of a file, without its end. InvalidArgument if the schema does not match it.
+  virtual FileHead head(std::string_view /*line*/, const std::string& /*path*/) const { return {}; }
+  // Appends the samples of whole lines (the last one ends with '\n', too) of a file with this head to *out, and the
+  // errors of the others. kTextPadding readable bytes follow the text.
+  virtual void parse(std::string_view text, const FileHead& head, Block* out) const = 0;
 };
 
 // For Settings::format; InvalidArgument if its text is malformed or the schema does not match it.
@@ -41,6 +52,12 @@ class RowWriter {
     out_->bad.push_back({out_->lines, out_->rows(), column, slot, reason, std::string(text)});
     ++out_->lines;
   }
+  void refuse_fields(int64_t column, size_t got, size_t expected, std::string_view text) {
+    refuse(column, -1, BadReason::kFieldCount, text);
+    out_->bad.back().got = static_cast<int32_t>(got);
+    out_->bad.back().expected = static_cast<int32_t>(expected);
+  }
+  void add_missing(int64_t values) { out_->missing += values; }
 
  private:
   void grow(size_t words);

@@ -11,10 +11,11 @@ constexpr size_t kShownOfLongLine = 4 << 10;
 
 class TextInput final : public Input {
  public:
-  TextInput(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser, int64_t max_line_bytes,
-            const std::atomic<bool>* stop)
+  TextInput(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser, std::string path,
+            int64_t max_line_bytes, const std::atomic<bool>* stop)
       : source_(std::move(source)),
         parser_(std::move(parser)),
+        path_(std::move(path)),
         max_line_bytes_(static_cast<size_t>(std::max<int64_t>(max_line_bytes, 1))),
         stop_(stop) {}
 
@@ -44,8 +45,11 @@ class TextInput final : public Input {
         break;
       }
     }
-    ++chunk_;
     std::memset(raw.data() + raw.size, 0, kTextPadding);
+    if (chunk_++ == 0) {
+      const std::string_view text(raw.data(), raw.size);
+      head_ = parser_->head(text.substr(0, text.find('\n')), path_);
+    }
     return true;
   }
 
@@ -54,7 +58,7 @@ class TextInput final : public Input {
     if (chunk->too_long) {
       RowWriter(out).refuse(1, -1, BadReason::kLineTooLong, {chunk->raw.data(), chunk->raw.size});
     } else {
-      parser_->parse({chunk->raw.data(), chunk->raw.size}, out);
+      parser_->parse({chunk->raw.data(), chunk->raw.size}, head_, out);
     }
   }
 
@@ -100,6 +104,8 @@ class TextInput final : public Input {
 
   std::unique_ptr<ByteSource> source_;
   std::shared_ptr<const RowParser> parser_;
+  std::string path_;
+  FileHead head_;  // since the first chunk was claimed
   size_t max_line_bytes_;
   const std::atomic<bool>* stop_;
   std::string carry_;
@@ -110,8 +116,8 @@ class TextInput final : public Input {
 }  // namespace
 
 std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
-                                  int64_t max_line_bytes, const std::atomic<bool>* stop) {
-  return std::make_unique<TextInput>(std::move(source), std::move(parser), max_line_bytes, stop);
+                                  const std::string& path, int64_t max_line_bytes, const std::atomic<bool>* stop) {
+  return std::make_unique<TextInput>(std::move(source), std::move(parser), path, max_line_bytes, stop);
 }
 
 }  // namespace anabranch::data

@@ -145,19 +145,23 @@ def _checksum(data):
     return _fold(h ^ odd, other)
 
 
+HEAD_FORM = "<5Q3q"
+HEAD = struct.calcsize(HEAD_FORM)
+
+
 def _words(block, at, value):
     """The block with one of its 32-bit words changed, counted from the end of its head."""
-    return block[:56 + 4 * at] + struct.pack("<I", value) + block[60 + 4 * at:]
+    return block[:HEAD + 4 * at] + struct.pack("<I", value) + block[HEAD + 4 + 4 * at:]
 
 
 def _head(block, **changed):
-    names = ("words", "starts", "ins_ids", "contents", "bad", "lines", "bytes")
-    fields = dict(zip(names, struct.unpack("<5Q2q", block[:56])), **changed)
-    return struct.pack("<5Q2q", *(fields[n] for n in names)) + block[56:]
+    names = ("words", "starts", "ins_ids", "contents", "bad", "lines", "bytes", "missing")
+    fields = dict(zip(names, struct.unpack(HEAD_FORM, block[:HEAD])), **changed)
+    return struct.pack(HEAD_FORM, *(fields[n] for n in names)) + block[HEAD:]
 
 
 def _bad_row(line=0, rows=0, column=1, slot=0, reason=0):
-    return struct.pack("<qqqiiQ", line, rows, column, slot, reason, 3) + b"abc"
+    return struct.pack("<qqqiiiiQ", line, rows, column, slot, reason, 0, 0, 3) + b"abc"
 
 
 # A sample: two floats, one id (two words), a count, that many ids.
@@ -167,10 +171,11 @@ FORGED = {
     "a list of 2^28 ids": lambda b, words: _words(b, 4, 0x10000000),
     "a list that reads on": lambda b, words: _words(b, 4, 5000),
     "a list that is too short": lambda b, words: _words(b, 4, 0),
-    "rows without words": lambda b, words: _head(b, words=0)[:56] + b[56 + 4 * words:],
+    "rows without words": lambda b, words: _head(b, words=0)[:HEAD] + b[HEAD + 4 * words:],
     "an unknown slot": lambda b, words: _head(b, bad=1) + _bad_row(slot=1000000),
     "an unknown reason": lambda b, words: _head(b, bad=1) + _bad_row(reason=99),
     "a bad row after the rows": lambda b, words: _head(b, bad=1) + _bad_row(rows=1 << 40),
+    "missing values of no rows": lambda b, words: _head(b, missing=-1),
     "a bad row of no line": lambda b, words: _head(b, bad=1) + _bad_row(line=-5),
     "bytes after it": lambda b, words: b + b"more",
     "names without rows": lambda b, words: _head(b, ins_ids=1) + struct.pack("<Q", 1) + b"x",

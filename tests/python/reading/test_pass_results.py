@@ -1,4 +1,4 @@
-"""What a pass over a Dataset returns: its loss, its AUC and its counts, apart from those of other passes."""
+"""The result of a pass over a Dataset: its loss, its AUC and its counts, apart from those of other passes."""
 import io
 
 import numpy as np

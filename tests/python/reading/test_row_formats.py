@@ -125,7 +125,7 @@ def test_bad_quotes(tmp_path):
 
 @pytest.mark.parametrize("schema, message", [
     ("", None), ("rows tab\n", "first line"), ("columns dot\n", "separator"), ("columns tab footer\n", "header"),
-    ("columns tab\ni\n", "NAME = COLUMNS"), ("columns tab\ni = x\n", "an integer is missing"),
+    ("columns tab\ni\n", "NAME = COLUMNS"), ("columns tab\ni = x\n", "names of columns need"),
     ("columns tab\ni = 5-3\n", "columns"),
     ("columns tab\ni = 0 hash\n", "an integer is missing"), ("columns tab\ni = 0 hash 0\n", "above 0"),
     ("# nothing\n", "empty"),

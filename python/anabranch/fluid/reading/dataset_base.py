@@ -232,7 +232,8 @@ class DatasetBase(DatasetPasses, Described):
 
     # ---- beyond Fluid
 
-    def set_bad_rows(self, policy: str, max_rows: int | None = None, file: str | None = None) -> None:
+    def set_bad_rows(self, policy: str, max_rows: int | None = None, file: str | None = None,
+                     max_share: float | None = None) -> None:
         """Sets the policy for lines that do not match the slots.
 
         Args:
@@ -243,9 +244,11 @@ class DatasetBase(DatasetPasses, Described):
                 dropped, and a warning names the first such line.
             max_rows (int, optional): maximum number of bad lines per pass; more are an error. Default: no limit.
             file (str, optional): file for 'quarantine'. A pass with bad lines replaces it.
+            max_share (float, optional): maximum share of bad lines, from 0 to 1. More are an error at the end of the
+                pass. Default: no limit.
 
         Raises:
-            ValueError: the policy is unknown, 'quarantine' has no file, or the limit is below 0.
+            ValueError: the policy is unknown, 'quarantine' has no file, or a limit is out of range.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -256,7 +259,10 @@ class DatasetBase(DatasetPasses, Described):
         if policy == "quarantine" and not file:
             raise InvalidValue("set_bad_rows: file must be given for 'quarantine'")
         limit = -1 if max_rows is None else whole_number(max_rows, "set_bad_rows: max_rows", 0, 2 ** 63 - 1)
+        if max_share is not None and not 0 <= max_share <= 1:
+            raise InvalidValue("set_bad_rows: max_share must be from 0 to 1, got %r" % (max_share,))
         self._bad_rows = (policy, limit, _text(file or "", "set_bad_rows: file"))
+        self._most_bad = max_share
 
     def set_shuffle_seed(self, seed: int) -> None:
         """Sets the seed of all shuffles. It determines, with the number of shuffles, the order of a pass. Default 0.
@@ -290,6 +296,8 @@ class DatasetBase(DatasetPasses, Described):
 
     def set_format(self, text: str) -> None:
         """Sets the format of lines: tab- or comma-separated columns, or libsvm, instead of MultiSlot text.
+
+        With a format, each pass over files ends with a line on stderr: rows, bad lines and missing values.
 
         Args:
             text (str): the schema, one line per slot; '' means MultiSlot text.

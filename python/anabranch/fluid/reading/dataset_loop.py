@@ -350,7 +350,8 @@ class _Watch:
         if self._call.debug and p["batches"] > self._debug_batches:
             self._print_debug(p)
         bad = self._call.dataset.statistics()["bad_rows"]
-        self._call.dataset._warn_of_uneven_rows(self._call.dataset._stream.uneven())
+        dataset = self._call.dataset
         self._meter.close(self._fields(p) + [(TIME, "%d bad rows" % bad if bad else "")])
-        if bad and not self._meter.has_printed:
+        if bad and not self._meter.has_printed and not dataset._format:
             sys.stderr.write("%s: %d bad rows were skipped\n" % (self._call.what, bad))
+        dataset._end_pass(self._call.what, uneven=dataset._stream.uneven())

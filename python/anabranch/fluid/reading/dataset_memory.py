@@ -83,7 +83,7 @@ class InMemoryDataset(DatasetBase):
 
     def _loaded(self):
         self._fresh()
-        self._warn_of_uneven_rows(self._core.load_uneven())
+        self._end_pass("load_into_memory", self._core.load_statistics(), self._core.load_uneven())
 
     def _fresh(self):
         self._merged = self._shuffled = False

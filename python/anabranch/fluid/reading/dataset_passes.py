@@ -1,10 +1,13 @@
 """Passes over a data set: its settings for the engine, streams of batches, and their statistics."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ... import _core
-from ..errors import NotAllowed, Unsupported
+from ..._terminal import counted
+from ...progress import is_first_process
+from ..errors import InvalidValue, NotAllowed, Unsupported
 from ..user_warnings import warn
 from .dataset_remote import RemoteFiles
 
@@ -17,14 +20,16 @@ class DatasetPasses(RemoteFiles):
         self._stream: Any = None
         self._earlier: dict[str, Any] = {}
         self._warned_of_uneven_rows = False
+        self._most_bad: float | None = None     # share of the lines of a pass
 
     def statistics(self) -> dict[str, Any] | None:
         """Statistics of the current or last pass.
 
         Returns:
-            dict: lines, rows, bad_rows, uneven_rows (rows in which a variable without LoD has more or fewer values than
-            its shape requires), bytes, files; seconds that reader threads spent parsing (parse_s) and blocked by slow
-            consumers (blocked_s), and that consumers waited (waited_s). None before the first pass.
+            dict: lines, rows, bad_rows, missing (empty fields that got a value of the format), uneven_rows (rows in
+            which a variable without LoD has more or fewer values than its shape requires), bytes, files; seconds that
+            reader threads spent parsing (parse_s) and blocked by slow consumers (blocked_s), and that consumers waited
+            (waited_s). None before the first pass.
         """
         if self._stream is None:
             return None
@@ -36,6 +41,24 @@ class DatasetPasses(RemoteFiles):
             self._warned_of_uneven_rows = True
             warn("%s. As in Fluid 1.8.5, the values of a batch are joined, divided into rows of that shape, and what "
                  "remains is dropped: check the data, or call set_bad_rows('raise') to make such lines errors" % first)
+
+    def _end_pass(self, what, statistics=None, uneven=""):
+        """Reports what a pass over files has read.
+
+        Raises:
+            ValueError: the share of bad lines is larger than allowed.
+        """
+        counts = self.statistics() if statistics is None else statistics
+        self._warn_of_uneven_rows(uneven)
+        lines, bad = counts["lines"], counts["bad_rows"]
+        if self._format and lines and is_first_process():
+            share = " (%.2g %%)" % (100 * bad / lines) if bad else ""
+            sys.stderr.write("%s: %s, %s%s, %s\n" % (
+                what, counted(counts["rows"], "row"), counted(bad, "bad line"), share,
+                counted(counts["missing"], "missing value")))
+        if self._most_bad is not None and bad > self._most_bad * lines:
+            raise InvalidValue("%s: %s of %d are bad, more than max_share=%g of set_bad_rows"
+                               % (what, counted(bad, "line"), lines, self._most_bad))
 
     def _settings(self, threads=0):
         if self._slots is None:
@@ -96,7 +119,7 @@ class DatasetPasses(RemoteFiles):
             while True:
                 batch = stream.next()
                 if batch is None:
-                    self._warn_of_uneven_rows(stream.uneven())
+                    self._end_pass("dataset", uneven=stream.uneven())
                     return
                 yield batch
         finally:

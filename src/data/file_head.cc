@@ -1,0 +1,98 @@
+#include "data/file_head.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "data/number.h"
+#include "data/row_format.h"
+
+namespace anabranch::data {
+namespace {
+
+std::string joined(const std::vector<std::string_view>& fields) {
+  constexpr size_t kShown = 2000;
+  std::string out;
+  for (const std::string_view field : fields) {
+    if (!out.empty()) out += ", ";
+    out += field;
+    if (out.size() <= kShown) continue;
+    out.resize(kShown);
+    return out + "...";
+  }
+  return out;
+}
+
+bool is_number(std::string_view field) {
+  std::string padded(field);  // parsing reads a few bytes more
+  const size_t size = padded.size();
+  padded.append(kTextPadding, '\0');
+  float value = 0;
+  return size > 0 && careful_float({padded.data(), size}, &value) != Spelling::kNone;
+}
+
+}  // namespace
+
+FileHeads::FileHeads(const RowFormat& format) : header_(format.header), ragged_(format.ragged) {}
+
+size_t FileHeads::add(const std::vector<ColumnRef>& columns, bool numbers) {
+  const size_t first = columns_.size();
+  for (const ColumnRef& column : columns) columns_.push_back({column.number, column.name, numbers});
+  return first;
+}
+
+size_t FileHeads::position(const Column& column, const std::vector<std::string_view>& fields,
+                           const std::string& path) const {
+  if (column.number >= 0) return static_cast<size_t>(column.number);
+  const auto found = std::find(fields.begin(), fields.end(), column.name);
+  AB_CHECK(found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}", path, column.name,
+           joined(fields));
+  AB_CHECK(std::find(found + 1, fields.end(), column.name) == fields.end(), InvalidArgument,
+           "{}: the header has the column {} more than once: {}", path, column.name, joined(fields));
+  return static_cast<size_t>(found - fields.begin());
+}
+
+// A file without a header would lose its first row.
+void FileHeads::check_names(const std::vector<std::string_view>& fields, const std::string& path) const {
+  size_t numbers = 0, names = 0;
+  for (const Column& column : columns_) {
+    if (!column.is_number || column.number < 0 || static_cast<size_t>(column.number) >= fields.size()) continue;
+    ++(is_number(fields[static_cast<size_t>(column.number)]) ? numbers : names);
+  }
+  AB_CHECK(numbers == 0 || names > 0, InvalidArgument,
+           "{}: the first line must contain the names of the columns, because the schema says \"header\"; got: {}",
+           path, joined(fields));
+}
+
+void FileHeads::compare(const std::string& names, const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  if (first_path_.empty()) {
+    first_names_ = names;
+    first_path_ = path;
+  }
+  AB_CHECK(names == first_names_, InvalidArgument,
+           "{}: the header must be that of {}, because the schema numbers the columns\n  header of {}: {}\n  header of "
+           "{}: {}",
+           path, first_path_, path, names, first_path_, first_names_);
+}
+
+FileHead FileHeads::head(const std::vector<std::string_view>& fields, const std::string& path) const {
+  FileHead head;
+  size_t needed = 0;
+  bool numbered = false;
+  for (const Column& column : columns_) {
+    head.columns.push_back(position(column, fields, path));
+    needed = std::max(needed, head.columns.back() + 1);
+    numbered |= column.number >= 0;
+  }
+  if (header_) {
+    AB_CHECK(needed <= fields.size(), InvalidArgument, "{}: the schema uses column {}, but the header has {}: {}", path,
+             needed - 1, fields.size(), joined(fields));
+    check_names(fields, path);
+    if (numbered) compare(joined(fields), path);
+  }
+  head.at_least = ragged_ || needed > fields.size();  // a first line that is too short is a bad row itself
+  head.fields = head.at_least ? needed : fields.size();
+  return head;
+}
+
+}  // namespace anabranch::data
