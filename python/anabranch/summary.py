@@ -17,7 +17,8 @@ import numpy as np
 from . import _core, fluid
 from ._terminal import WIDTH, columns, wrapped
 from .fluid.framework import Program
-from .fluid.framework.dtype import numpy_dtype
+from .fluid.framework.dtype import VarType, numpy_dtype
+from .fluid.framework.variable import is_growable
 from .fluid.io.variables import is_parameter, is_persistable
 from .looking.command_line import Parser, complain
 from .looking.models import load
@@ -26,7 +27,8 @@ from .looking.models import load
 def _form(variable: Any) -> str:
     """"[-1, 4] float32"."""
     text = "%s %s" % (list(variable.shape), np.dtype(numpy_dtype(variable.dtype)).name)
-    return text + (" lod_level %d" % variable.lod_level if variable.lod_level else "")
+    has_levels = variable.type == VarType.LOD_TENSOR and variable.lod_level
+    return text + (" lod_level %d" % variable.lod_level if has_levels else "")
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
@@ -99,8 +101,12 @@ def _older_forms(program):
 def _stored(what, variables):
     if not variables:
         return []
-    rows, values, total = [], 0, 0
+    rows: list[tuple[str, ...]] = []
+    values = total = 0
     for v in sorted(variables, key=lambda v: v.name):
+        if is_growable(v):
+            rows.append((v.name, _form(v) + ", growable", "", "", "", ""))
+            continue
         count = int(np.prod([max(n, 0) for n in v.shape], dtype=np.int64)) if v.shape else 1
         size = count * np.dtype(numpy_dtype(v.dtype)).itemsize
         values, total = values + count, total + size

@@ -23,6 +23,23 @@ def test_models_of_both_ways_of_saving(tmp_path, capsys):
     assert max(map(len, said.splitlines())) <= 80 and " 1 value  " in said and " 1 values" not in said, said
 
 
+def test_growable_tables(tmp_path, capsys):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        rows = fluid.layers.embedding(fluid.data("ids", [None, 1], "int64"), [-1, 4], is_sparse=True,
+                                      param_attr=fluid.GrowableTable("table"))
+        out = fluid.layers.fc(fluid.layers.reshape(rows, [-1, 4]), 1, bias_attr=False)
+        fluid.optimizer.Adagrad(0.1).minimize(fluid.layers.mean(out))
+        exe = fluid.Executor()
+        exe.run(startup)
+        fluid.io.save_inference_model(str(tmp_path / "model"), ["ids"], [out], exe, main)
+        fluid.save(main, str(tmp_path / "net"))
+    for name in ("model", "net"):
+        assert summary.main([str(tmp_path / name)]) == 0
+        said = capsys.readouterr().out
+        assert "parameters: 4 values, 16 bytes" in said and "  table     [-1, 4] float32, growable\n" in said, said
+
+
 def test_no_model(tmp_path, capsys):
     assert summary.main([str(tmp_path / "none")]) == 1
     assert "there is no model" in capsys.readouterr().err
