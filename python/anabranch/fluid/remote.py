@@ -91,6 +91,9 @@ class Trainers:
         desc = program.desc
         if self._seen.get(desc.id) == desc.version:
             return
+        begin = program._serve_locally
+        if begin is not None:
+            begin()
         self._connect()
         trainers = trainers_of(program)
         for trainer in trainers if getattr(program, "_job", None) else ():

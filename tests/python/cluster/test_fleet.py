@@ -507,3 +507,25 @@ def test_a_file_of_another_shape_changes_nothing(tmp_path):
         with pytest.raises(ValueError, match="fc_1.b_0 has shape"):
             fleet.init_server(str(tmp_path))
         assert not numpy.array(fluid.global_scope().find_var("fc_0.b_0").get_tensor()).any()
+
+
+@pytest.mark.parametrize("startup_first", [True, False])
+@pytest.mark.parametrize("kind", ["sync", "async", "geo"])
+def test_the_local_role_takes_either_order_of_startup_and_init_worker(kind, startup_first):
+    """The startup program waited for servers that only init_worker started."""
+    fresh, main, startup = DistributedTranspiler(), fluid.Program(), fluid.Program()
+    fresh.init(roles.LocalRoleMaker(server_num=2))
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [None, 4])
+        loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        strategy = Factory.create_geo_strategy(1) if kind == "geo" else KINDS[kind]()
+        fresh.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        if startup_first:
+            exe.run(fresh.startup_program)
+        fresh.init_worker()
+        if not startup_first:
+            exe.run(fresh.startup_program)
+        found, = exe.run(fresh.main_program, feed={"x": numpy.ones((2, 4), "float32")}, fetch_list=[loss])
+        fresh.stop_worker()
+    assert numpy.isfinite(found).all()

@@ -67,6 +67,7 @@ class Program:
         self._use_hierarchical_allreduce = False
         self._hierarchical_allreduce_inter_nranks = 0
         self._fleet_opt = None
+        self._serve_locally: Any = None     # starts the servers of this process, which a run of the program needs
         self._program_config = None
         self._appending_grad_times = 0   # calls of append_backward and gradients
         self._is_inference = False

@@ -65,6 +65,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         self._transpiler: Any = None
         self._origin_program: Any = None
         self._communicator: Any = None
+        self._serving: Any = None           # the transpiler whose servers run in this process
         self.startup_program: Any = None
         self.main_program: Any = None
         self._opt_info: Any = None
@@ -84,8 +85,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             raise InvalidValue("fleet.init_worker: the communicator runs already")
         role = self._role()
         if getattr(role, "is_local", False):
-            remote.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()],
-                                 self._start_server)
+            self._serve_locally()
         elif self._transpile_config.get_program_config().wait_port:
             wait_server_ready(role.get_pserver_endpoints())
         _cluster.describe(role.worker_index(), getattr(self.main_program, "_job", None) or [])
@@ -93,6 +93,14 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         self._communicator = self._make_communicator()
         if not self._communicator.is_running():
             self._communicator.start()
+
+    def _serve_locally(self) -> None:
+        """Starts the servers of the local role maker: for ``init_worker``, or for a program that runs before it."""
+        if self._serving is self._transpiler:
+            return
+        self._serving = self._transpiler
+        remote.serve_locally([self._transpiler.get_pserver_programs(e) for e in self._role().get_pserver_endpoints()],
+                             self._start_server)
 
     def _start_server(self, main: Program, startup: Program) -> None:
         Executor().run(startup)
@@ -198,6 +206,8 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         if self.is_worker():
             self.main_program = transpiler.get_trainer_program(wait_port=False)
             self.startup_program = startup
+            if getattr(self._role(), "is_local", False):
+                startup._serve_locally = self.main_program._serve_locally = self._serve_locally
             self._note_debug(strategy)
         else:
             self.main_program, self.startup_program = transpiler.get_pserver_programs(self._endpoint())
