@@ -25,33 +25,35 @@ class Nothing(TypedDict):
     """The type of arguments that type checkers refuse."""
 
 
+#: Function -> function of the arguments of a call, positional and by name.
+Preparation = Callable[[Callable[..., Any]], Callable[[Any, Any], tuple[Any, Any]]]
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _CONSTRUCTORS = ("__init__", "__new__")
 _OURS = "anabranch."
-#: Modules whose functions and classes are in the tables of accepted.py.
-_OF_LAYERS = ("anabranch.fluid.layers.", "anabranch.fluid.contrib.layers.")
 #: Methods of every step, which are not wrapped.
 _EVERY_STEP = frozenset({"Executor.run", "Predictor.run"})
 
 
-def explain(module: dict[str, Any]) -> None:
+def explain(module: dict[str, Any], prepared: Preparation | None = None) -> None:
     """Wraps the public functions of a module, and the constructors and public methods of its public classes. The module
     calls it as its last statement, so that every importer gets the wrapped ones.
 
     Args:
         module (dict): ``globals()`` of the module. Its public functions are those of ``__all__``, or all.
+        prepared (callable, optional): makes from a function another one, which checks the arguments of each call and
+            returns those that the call gets.
     """
     own = [name for name, value in module.items()
            if not name.startswith("_") and getattr(value, "__module__", None) == module["__name__"]]
     for name in own:
         if inspect.isclass(module[name]):
-            explain_class(module[name])
+            explain_class(module[name], prepared)
         elif inspect.isfunction(module[name]) and name in module.get("__all__", own):
-            module[name] = checked(module[name])
+            module[name] = checked(module[name], 0, prepared)
 
 
-def explain_class(cls: type) -> None:
+def explain_class(cls: type, prepared: Preparation | None = None) -> None:
     """Wraps the constructor and the public methods of a class and of its bases in this package."""
     for base in cls.__mro__:
         if not base.__module__.startswith(_OURS) or base.__module__ == "anabranch._core":
@@ -60,26 +62,27 @@ def explain_class(cls: type) -> None:
             if (name.startswith("_") and name not in _CONSTRUCTORS) or "%s.%s" % (base.__name__, name) in _EVERY_STEP:
                 continue
             if inspect.isfunction(value):
-                setattr(base, name, checked(value, 1))
+                setattr(base, name, checked(value, 1, prepared))
             elif isinstance(value, staticmethod):
                 setattr(base, name, staticmethod(checked(value.__func__, int(name == "__new__"))))
             elif isinstance(value, classmethod):
                 setattr(base, name, classmethod(checked(value.__func__, 1)))
 
 
-def checked(function: Callable[..., Any], bound: int = 0) -> Callable[..., Any]:
+def checked(function: Callable[..., Any], bound: int = 0, prepared: Preparation | None = None) -> Callable[..., Any]:
     """Returns the function with the errors of this module; itself if it is wrapped already, or
     takes no arguments (such as ``global_scope``) and is not a constructor.
 
     Args:
         function (callable): a function.
         bound (int): number of its first arguments that are not of the caller: 1 for ``self`` or ``cls``.
+        prepared (callable, optional): as for :func:`explain`.
     """
     takes_nothing = function.__code__.co_argcount == bound and not function.__code__.co_kwonlyargcount and not (
         function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
     if hasattr(function, "_explains_calls") or (takes_nothing and function.__name__ not in _CONSTRUCTORS):
         return function
-    prepare = preparation(function) if function.__module__.startswith(_OF_LAYERS) else None
+    prepare = prepared(function) if prepared is not None else None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -96,21 +99,6 @@ def checked(function: Callable[..., Any], bound: int = 0) -> Callable[..., Any]:
 
     call._explains_calls = True  # type: ignore[attr-defined]
     return call
-
-
-def preparation(function: Callable[..., Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Returns a function of the arguments of a call, which raises InvalidType for those that the tables of
-    ``accepted.py`` exclude, and returns the others. It reads the tables when it is first called, so that imports do
-    not."""
-    known: list[Callable[[Any, Any], tuple[Any, Any]] | None] = []
-
-    def prepare(args: Any, kwargs: Any) -> tuple[Any, Any]:
-        if not known:
-            from .accepted import check_of
-            known.append(check_of(function))
-        return (args, kwargs) if known[0] is None else known[0](args, kwargs)
-
-    return prepare
 
 
 def _is_from_inside(error: TypeError) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .arguments import explain_class, preparation, problem
+from .arguments import explain_class, problem
 from .errors import EnforceNotMet, InvalidType, InvalidValue, also
 from .framework import Variable
 from .plain_numbers import plain
@@ -53,7 +53,22 @@ def explain(module: dict[str, Any], names: Sequence[str] | None = None) -> None:
         if inspect.isfunction(module[name]):
             module[name] = _explained(module[name])
         elif inspect.isclass(module[name]):
-            explain_class(module[name])
+            explain_class(module[name], preparation)
+
+
+def preparation(function: Callable[..., Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Returns a function of the arguments of a call, which raises InvalidType for those that the tables of
+    ``accepted.py`` exclude, and returns the others. It reads the tables when it is first called, so that imports do
+    not."""
+    known: list[Callable[[Any, Any], tuple[Any, Any]] | None] = []
+
+    def prepare(args: Any, kwargs: Any) -> tuple[Any, Any]:
+        if not known:
+            from .accepted import check_of
+            known.append(check_of(function))
+        return (args, kwargs) if known[0] is None else known[0](args, kwargs)
+
+    return prepare
 
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:

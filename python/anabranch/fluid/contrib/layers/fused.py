@@ -5,6 +5,7 @@ from typing import Any
 
 from ... import arguments
 from ...errors import InvalidValue
+from ...explained import preparation
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...layers import check
@@ -148,4 +149,4 @@ def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, 
     return (out, places) if return_index else out
 
 
-arguments.explain(globals())
+arguments.explain(globals(), preparation)

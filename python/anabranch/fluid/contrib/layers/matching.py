@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ... import arguments
+from ...explained import preparation
 from ...layer_helper import LayerHelper
 from ...layers import check
 
@@ -189,4 +190,4 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
     return helper.append_activation(helper.append_bias_op(out) if helper.bias_attr else out)
 
 
-arguments.explain(globals())
+arguments.explain(globals(), preparation)

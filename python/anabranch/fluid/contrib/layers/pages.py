@@ -6,6 +6,7 @@ from typing import Any, Sequence
 
 from ... import arguments
 from ...errors import InvalidType, InvalidValue
+from ...explained import preparation
 from ...framework import Variable
 from ...framework.dtype import convert_np_dtype_to_dtype_
 from ...initializer import Constant
@@ -204,4 +205,4 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
     return out
 
 
-arguments.explain(globals())
+arguments.explain(globals(), preparation)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ... import arguments
 from ...errors import InvalidType
+from ...explained import preparation
 from ...framework import Variable
 from ...framework.dtype import convert_np_dtype_to_dtype_
 from ...initializer import Constant
@@ -156,4 +157,4 @@ def partial_sum(input: Any, start_index: int = 0, length: int = -1) -> Variable:
     return _partial("partial_sum", input, start_index, length)
 
 
-arguments.explain(globals())
+arguments.explain(globals(), preparation)

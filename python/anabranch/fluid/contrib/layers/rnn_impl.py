@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import arguments
 from ...errors import InvalidType, InvalidValue
+from ...explained import preparation
 from ...framework import Variable
 from ...layers import (
     GRUCell,
@@ -323,4 +324,4 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
     return outputs, states[0], states[1]
 
 
-arguments.explain(globals())
+arguments.explain(globals(), preparation)
