@@ -30,13 +30,14 @@ int64_t scalar_or(const InferContext& c, const char* slot, int64_t attr) {
 }
 
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
-               const std::vector<int64_t>& attr, int64_t unknown) {
+               const std::vector<int64_t>& attr, int64_t unknown, size_t count) {
   if (!tensor_slot.empty() && c.has_in(tensor_slot)) {
     const Meta& m = c.in(tensor_slot);
     if (m.value) return {integers_of(*m.value, "a shape tensor")};
     const int64_t n = m.shape.numel();
     AB_CHECK(n <= kMaxRank, InvalidArgument, "a shape tensor must have at most {} elements, got {}", kMaxRank, n);
-    return {std::vector<int64_t>(n < 0 ? attr.size() : static_cast<size_t>(n), unknown), false};
+    const size_t values = n >= 0 ? static_cast<size_t>(n) : count > 0 ? count : attr.size();
+    return {std::vector<int64_t>(values, unknown), false};
   }
   if (list_slot.empty() || !c.has_in(list_slot)) return {attr};
   IntArg arg;

@@ -24,9 +24,9 @@ struct IntArg {
 
 // The tensor slot precedes the list slot, which precedes the attribute; slots that the op does not declare are "".
 // While a program is built, values of tensors are `unknown`; for a list, the attribute has those that the program
-// knows.
+// knows. A tensor of unknown length has `count` values, or as many as the attribute if that is 0.
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
-               const std::vector<int64_t>& attr, int64_t unknown);
+               const std::vector<int64_t>& attr, int64_t unknown, size_t count = 0);
 
 // The values of an INTS or LONGS attribute.
 std::vector<int64_t> int_attr(const ir::Op& op, const std::string& name);

@@ -89,7 +89,8 @@ Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
            "ShapeTensor must be {} numbers, got {}", x.rank(), c.n_in("ShapeTensor"));
   const Numbers attr = int_attr(c.op(), "shape");
   const bool listed = c.has_in("ShapeTensor"), given = listed || c.has_in("Shape");
-  const IntArg arg = listed ? int_arg(c, "", "ShapeTensor", attr, 0) : int_arg(c, "Shape", "", attr, 0);
+  const auto rank = static_cast<size_t>(x.rank());
+  const IntArg arg = listed ? int_arg(c, "", "ShapeTensor", attr, 0) : int_arg(c, "Shape", "", attr, 0, rank);
   const Numbers& requested = !arg.known && listed ? attr : arg.values;
   check_count("shape", requested, x.rank());
   Shape out;

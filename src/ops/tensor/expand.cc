@@ -62,8 +62,8 @@ AB_OP(expand)
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
       const bool list = c.has_in("expand_times_tensor");
-      const IntArg times =
-          int_arg(c, list ? "" : "ExpandTimes", "expand_times_tensor", int_attr(c.op(), "expand_times"), kUnknown);
+      const IntArg times = int_arg(c, list ? "" : "ExpandTimes", "expand_times_tensor",
+                                   int_attr(c.op(), "expand_times"), kUnknown, static_cast<size_t>(x.rank()));
       AB_CHECK(static_cast<int>(times.values.size()) == x.rank(), InvalidArgument,
                "expand_times must have one entry per axis of X {}, got {}", x.str(), times.values.size());
       Shape out;

@@ -63,7 +63,7 @@ Ranges ranges_of(const Lists& l, const Shape& x) {
 
 // A list in a tensor is unknown for every axis, independent of the flags.
 std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list, Lists* l) {
-  const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0);
+  const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0, l->axes.size());
   l->known = l->known && arg.known;
   if (!arg.known && c.has_in(tensor)) l->flags.clear();
   return arg.values;
