@@ -15,10 +15,10 @@ def positive(*shape):
 def grad_of(g):
     """The gradient as a dense array, and which rows it has."""
     if not isinstance(g, Rows):
-        return g, np.ones((len(g), 1), bool)
+        return g, np.ones((len(g),) + (1,) * (g.ndim - 1), bool)
     dense = np.zeros((g.height, *g.values.shape[1:]), g.values.dtype)
     np.add.at(dense, g.ids, g.values)
-    touched = np.zeros((g.height, 1), bool)
+    touched = np.zeros((g.height,) + (1,) * (dense.ndim - 1), bool)
     touched[g.ids] = True
     return dense, touched
 

@@ -3,8 +3,11 @@ are told; tests/python/layers/test_differential.py holds the rows and the page t
 """
 
 import dataclasses
+import os
 import re
 
+#: The value of FLAGS_fluid_exact here: "" in default mode.
+EXACT = os.environ.get("DIFFERENTIAL_EXACT", "1.8.5")
 #: Kinds of disagreement.
 WORKS, RAISES, DIFFERS, GRADIENT = "works here", "raises here", "other values", "gradient"
 
@@ -40,11 +43,17 @@ def kind_of(theirs, ours):
     return DIFFERS
 
 
-def is_listed(case, theirs, ours, differs):
-    """The row of a listed difference, or None."""
+def rules():
+    """Those of exact mode, and in default mode those of the rows that a flag switches off, too."""
+    from listed_flagged import RULES as FLAGGED
     from listed_rules import RULES
 
+    return RULES if EXACT else RULES + FLAGGED
+
+
+def is_listed(case, theirs, ours, differs):
+    """The row of a listed difference, or None."""
     kind = kind_of(theirs, ours)
     if differs.startswith("gradient"):
         kind = GRADIENT
-    return next((rule.row for rule in RULES if rule.fits(case, kind, theirs, ours, differs)), None)
+    return next((rule.row for rule in rules() if rule.fits(case, kind, theirs, ours, differs)), None)

@@ -143,7 +143,7 @@ RULES += [
         when=lambda case, theirs, ours: not when.value(case, "X").any(),
     ),
     Rule(
-        DIFFERS,
+        GRADIENT,
         "gradient of `leaky_relu` with an `alpha` above 1",
         ("leaky_relu",),
         when=when.has(lambda a: a["alpha"] > 1),

@@ -14,18 +14,20 @@ from when_nets import (
     has_blank,
     has_empty,
     is_cascade,
+    is_column,
     last_images_have_nothing,
     levels,
     makes_nothing,
     other_scores,
-    projected_otherwise,
     repeated,
+    same_rows,
     scaled_or_crowded,
     scores_of_nothing,
     shares_a_cell,
     some,
     sources_do_not_fit,
     ties_in,
+    turned,
     widths_differ,
 )
 
@@ -51,7 +53,10 @@ COUNTS = "the classes that `detection_map` counts"
 SCORES = "the state of `detection_map`: the order of its rows, and scores that differ between TruePos and FalsePos"
 CASCADE = "`generate_proposal_labels` with `is_cascade_rcnn=True`"
 COLLECTED = "`collect_fpn_proposals` with equal scores; `collect_fpn_proposals` with a `post_nms_topN` of 0"
-NO_IMAGES = "sequences of the results of `mine_hard_examples`, `matrix_nms`, `multiclass_nms` without images"
+NO_IMAGES = (
+    "sequences of the results of `mine_hard_examples`, `matrix_nms`, `multiclass_nms`, `generate_proposals` "
+    "without images"
+)
 CHOSEN = (
     "`retinanet_target_assign`, `rpn_target_assign` with equal overlaps, or with fewer or more crowd flags than boxes"
 )
@@ -86,6 +91,7 @@ COUNTED = (
     "fake_quantize_moving_average_abs_max",
     "moving_average_abs_max_scale",
 )
+WITH_IMAGES = ("mine_hard_examples", "matrix_nms", "generate_proposals", *NMS)
 FUSED = ("fusion_gru", "fusion_lstm", "fused_embedding_fc_lstm")
 POOLED = ("fusion_seqpool_concat", "fusion_seqpool_cvm_concat")
 ASSIGNED = ("retinanet_target_assign", "rpn_target_assign")
@@ -178,6 +184,19 @@ RULES = [
     Rule(DIFFERS, COUNTS, ("detection_map",), why="map.out", when=counted_by_background),
     Rule(DIFFERS, SCORES, ("detection_map",), when=other_scores),
     Rule(DIFFERS, "the state of `detection_map` without detections", ("detection_map",), why="shape|sequences"),
+    Rule(
+        DIFFERS,
+        "boxes in `detection_map` whose maximum is below their minimum",
+        ("detection_map",),
+        why="accum(true|false)pos|map.out",
+        when=some("DetectRes", turned),
+    ),
+    Rule(
+        DIFFERS,
+        "the order of the results of `generate_proposals` with an `nms_thresh` of 0 or below",
+        ("generate_proposals",),
+        when=when.both(when.has(lambda a: a["nms_thresh"] <= 0), same_rows),
+    ),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=ties_in("MultiLevelScores")),
     Rule(DIFFERS, "equal values in `top_k`, `argsort`, `similarity_focus`", ("similarity_focus",), when=ties_in("X")),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=when.has(lambda a: a.get("post_nms_topN") == 0)),
@@ -185,7 +204,7 @@ RULES = [
     Rule(DIFFERS, CASCADE, ("generate_proposal_labels",), when=when.both(when.has(is_cascade), scaled_or_crowded)),
     Rule(DIFFERS, MEANT, ("generate_mask_labels",), when=crowds_of_other_images),
     Rule(WORKS, CHOSEN, ("rpn_target_assign",), theirs="number of sampled scores"),
-    Rule(DIFFERS, NO_IMAGES, ("mine_hard_examples", "matrix_nms", *NMS), why=r"sequences \[\], not \[\[0\]\]"),
+    Rule(DIFFERS, NO_IMAGES, WITH_IMAGES, why=r"sequences \[\], not \[\[0\]\]"),
     Rule(
         DIFFERS,
         "`generate_mask_labels` with an image that has a scale of 0",
@@ -194,6 +213,34 @@ RULES = [
     ),
     Rule(DIFFERS, CHOSEN, ASSIGNED),
     # ---- sequences
+    Rule(
+        DIFFERS,
+        "`chunk_eval` with a `seq_length` of shape [1, N]",
+        ("chunk_eval",),
+        when=some("SeqLength", lambda n: n.ndim == 2 and n.shape[0] < n.size),
+    ),
+    Rule(WORKS, NOTHING, ("im2sequence",), theirs="begin_idx"),
+    Rule(WORKS, NOTHING, ("beam_search",), theirs="is not right", when=when.empty),
+    Rule(
+        WORKS,
+        "`cos_sim` with different numbers of rows",
+        ("cos_sim",),
+        theirs="1st dimension of Input",
+    ),
+    Rule(
+        WORKS,
+        "parameters of `label_smooth` and `sequence_conv` with an unknown number of rows",
+        ("label_smooth", "sequence_conv"),
+        theirs="number of elements in input|shape is not consistent",
+        when=when.unknown,
+    ),
+    Rule(
+        WORKS,
+        "`slice`, `strided_slice` with axes below 0",
+        ("slice",),
+        theirs="end should greater",
+        when=when.has(lambda a: min(a["axes"]) < 0),
+    ),
     Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`, if no token of the batch is left", ("ctc_align",), why="shape"),
     Rule(DIFFERS, "`fusion_seqpool_concat` with empty sequences", POOLED, when=has_empty),
     Rule(DIFFERS, "`warpctc` with empty sequences", ("warpctc",), why="inf"),
@@ -209,12 +256,6 @@ RULES = [
         "`match_matrix_tensor` with two inputs of different widths",
         ("match_matrix_tensor",),
         when=widths_differ,
-    ),
-    Rule(
-        DIFFERS,
-        "`lstmp` with a cell activation other than `proj_activation`",
-        ("lstmp",),
-        when=when.has(projected_otherwise),
     ),
     *[Rule(kind, APPENDED, ("lod_reset",), when=levels("X", 1)) for kind in (DIFFERS, GRADIENT)],
     Rule(GRADIENT, "gradient of `lstm_unit` through the cell alone", ("lstm_unit",), why="gradients of .*not of"),
@@ -259,7 +300,7 @@ RULES = [
         when=has_empty,
     ),
     Rule(DIFFERS, "sparse rows of more than two axes", ("merge_selected_rows", "split_ids"), when=when.wide_rows),
-    Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype", when=when.empty),
+    Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype|shape", when=when.empty),
     Rule(DIFFERS, "`split_ids` with sparse rows whose ids repeat", ("split_ids",), when=repeated),
     Rule(DIFFERS, MEANT, ("beam_search_decode",), when=sources_do_not_fit),
     Rule(DIFFERS, "`beam_search` with scores that are NaN", ("beam_search",), when=scores_of_nothing),
@@ -281,8 +322,11 @@ RULES = [
     Rule(
         RAISES,
         MEANT,
-        ("cos_sim", "sum", "gather_nd", "sequence_scatter", "conv3d_transpose", "retinanet_target_assign"),
-        ours="must agree in|must be equal|must hold int|an output extent above 0|Anchor must have at least one row",
+        ("pad2d", "cos_sim", "sum", "gather_nd", "sequence_scatter", "conv3d_transpose", "retinanet_target_assign"),
+        ours=(
+            "must agree in|must be equal|must hold int|an output extent above 0|Anchor must have at least one row|"
+            "must not cut"
+        ),
         when=when.empty,
     ),
     Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),
@@ -312,6 +356,7 @@ RULES = [
     Rule(DIFFERS, FP16, ("save", "save_combine", "load", "load_combine"), why="dtype float64|dtype int|dtype bool"),
     # ---- rounding
     Rule(GRADIENT, ROUNDING, ("grid_sampler", "sequence_softmax"), when=close("grads", 1e-5, 1e-7)),
+    Rule(GRADIENT, ROUNDING, ("cos_sim",), when=when.both(close("grads", 1e-5, 1e-6), some("X", is_column))),
     Rule(GRADIENT, ROUNDING, ("tanh",), when=close("grads", 1e-5, 8e-7)),  # 1 - Out^2 near Out = 1
     Rule(GRADIENT, ROUNDING, ("fused_elemwise_activation",), when=close("grads", 1e-5, 3e-6)),  # likewise
     Rule(DIFFERS, ROUNDING, ("linear_chain_crf",), when=close("outs", 1e-5, 1e-6)),

@@ -1,19 +1,23 @@
 """The text that must be found in an error for a listed refusal, operator by operator."""
 
+#: Of the state of quantization, whose dtype 1.8.5 does not check.
+STATE = r"In(Accum|Scale|State) (must have|and X must hold one dtype)"
+
 #: In our error, where the original accepts arguments of which it reads a part, or more than there is.
 REFUSED_HERE = {
     "affine_channel": r"Scale must have|X must have",
     "affine_grid": r"output_shape must be|a shape tensor must have",
+    "batch_norm": r"(Mean|Variance) must have",
     "beam_search": r"pre_ids must have|scores must have",
     "beam_search_decode": r"Scores must hold float\d+ or|all steps of Ids must|the LoD of Ids and",
     "collect_fpn_proposals": r"MultiLevelRois must be|MultiLevelRois must have a sequence",
     "conv2d": r"data_format must be one of",
-    "conv2d_transpose": r"Filter must have a window|dilations must be two numbers|groups must divide the",
+    "conv2d_transpose": r"Filter must have a window|(dilations|strides) must be two numbers|groups must divide the",
     "conv3d": r"a window of|dilations must be three numbers",
-    "conv3d_transpose": r"dilations must be three numbers|groups must divide the|paddings must be three or",
-    "crf_decoding": r"Label must have a tag",
+    "conv3d_transpose": r"(dilations|strides) must be three numbers|groups must divide the|paddings must be three or",
+    "crf_decoding": r"Label must have a tag|Length must be from 0 to",
     "ctc_align": r"Input must be|Input must have|InputLength must have",
-    "cvm": r"CVM must have",
+    "cvm": r"CVM must have|X must have at least two columns",
     "data_norm": r"slot_dim must divide the columns",
     "deformable_conv": r"Mask must have|Offset must have|dilations must be",
     "deformable_conv_v1": r"Filter must have known extents|Offset must have|dilations must be",
@@ -23,13 +27,14 @@ REFUSED_HERE = {
     "dequantize_abs_max": r"Scale must have",
     "dequantize_log": r"Dict must have",
     "detection_map": r"classes, got|the classes of Label|a sequence for each|one number for each|PosCount must hold",
+    "dist": r"extents must be equal or 1",
     "distribute_fpn_proposals": r"FpnRois must be|FpnRois must have|refer_scale must be above",
     "edit_distance": r"Hyps must hold int\d+ or|HypsLength must have",
     "fake_channel_wise_dequantize_max_abs": r"Scales must list one or|quant_bits must be from|quant_bits must have",
     "fake_dequantize_max_abs": r"Scale must have",
-    "fake_quantize_dequantize_moving_average_abs_max": r"InAccum must have|InScale must have|InState must have",
-    "fake_quantize_moving_average_abs_max": r"InAccum must have|InScale must have|InState must have",
-    "fake_quantize_range_abs_max": r"InScale must have|window_size must be from",
+    "fake_quantize_dequantize_moving_average_abs_max": STATE,
+    "fake_quantize_moving_average_abs_max": STATE,
+    "fake_quantize_range_abs_max": r"InScale (must have|and X must hold one dtype)|window_size must be from",
     "filter_by_instag": r"Ins_tag must have a sequence",
     "fused_embedding_fc_lstm": r"H\d+ and C\d+ must be|H\d+ must be",
     "fused_embedding_seq_pool": r"Ids must have|the id of sample",
@@ -71,8 +76,9 @@ REFUSED_HERE = {
     "merge_lod_tensor": r"Mask must hold one bool",
     "merge_lod_tensor_infer": r"Mask must hold one bool",
     "mine_hard_examples": r"MatchDist and ClsLoss must have",
-    "moving_average_abs_max_scale": r"InAccum must have|InState and X must hold|InState must have",
+    "moving_average_abs_max_scale": STATE,
     "multiclass_nms2": r"BBoxes must have one level",
+    "one_hot": r"depth must be at least",
     "pool2d": r"a window of|data_format must be one of|ksize must be two numbers",
     "pool3d": r"a window of",
     "prelu": r"Alpha must have",
@@ -99,9 +105,9 @@ REFUSED_HERE = {
     "split_selected_rows": r"height_sections must have one entry|height_sections must not be negative",
     "spp": r"pyramid_height must be from",
     "target_assign": r"MatchIndices must name|NegIndices must name",
-    "tdm_child": r"TreeInfo must have|children of TreeInfo must be",
+    "tdm_child": r"TreeInfo must have|children of TreeInfo must hold nodes",
     "tdm_sampler": (
-        r"Layer must have the|Travel must have|X must be|X must have|dtype must be that of|"
+        r"Layer must have the|Travel must have|X must be|X must have|dtype must be (that of|int32)|"
         r"layer_offset_lod must ascend|layer_offset_lod must have|neg_samples_num_list"
     ),
     "unfold": r"a window of|dilations must be|kernel_sizes must be",

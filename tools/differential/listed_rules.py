@@ -25,7 +25,7 @@ RULES = DENSE + NETS + [
     Rule(
         WORKS,
         NOTHING,
-        theirs="begin_idx|larger than zero|0 dim|are Empty|match arity|num_col_dims|been initialized|numel",
+        theirs="begin_idx|larger than zero|0 dim|are Empty|match arity|num_col_dims|be(en)? initialized|numel",
         when=when.empty,
     ),
     Rule(

@@ -8,6 +8,8 @@ import struct
 import subprocess
 import tempfile
 
+from listed import EXACT
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 #: Seconds beyond the alarm of engine.py after which a process counts as hung; of its start.
 MORE_S, START_S = 5, 300
@@ -20,7 +22,7 @@ class Engine:
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         self.environment.update(
             GLOG_v="0",
-            FLAGS_fluid_exact="1.8.5",
+            FLAGS_fluid_exact=EXACT,
             OMP_NUM_THREADS="1",
             PYTHONDONTWRITEBYTECODE="1",
             FLAGS_use_system_allocator="1",

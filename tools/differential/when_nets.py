@@ -128,10 +128,6 @@ def repeated(case, _theirs, _ours):
     return any(len(set(v["rows"])) < len(v["rows"]) for v in case["vars"].values() if v.get("rows"))
 
 
-def projected_otherwise(attrs):
-    return attrs.get("cell_activation", "tanh") != attrs.get("proj_activation", "tanh")
-
-
 def last_images_have_nothing(_case, theirs, ours):
     """The same boxes, in sequences to which those of images at the end are added, which have none."""
     for name, a in theirs["outs"].items():
@@ -155,3 +151,22 @@ def crowds_of_other_images(case, _theirs, _ours):
 
 def scores_of_nothing(case, theirs, _ours):
     return bool(np.isnan(unpacked(theirs["outs"][case["outs"]["selected_scores"][0]][1])).any())
+
+
+def turned(boxes):
+    """A detection, of which the last four numbers are a box, whose maximum is below its minimum."""
+    return bool(boxes.ndim == 2 and boxes.shape[1] == 6 and (boxes[:, 4:] < boxes[:, 2:4]).any())
+
+
+def is_column(x):
+    """One number a row: cosines are 1 or -1, and gradients are zero, except for rounding."""
+    return x.ndim == 2 and x.shape[1] == 1
+
+
+def same_rows(_case, theirs, ours):
+    """The results have the same rows, in another order."""
+    def rows(v):
+        array = unpacked(v[1])
+        return (sorted(map(tuple, array.reshape(len(array), -1))) if array.size else [array.shape]), v[2]
+
+    return all(rows(theirs["outs"][n]) == rows(ours["outs"][n]) for n in theirs["outs"])
