@@ -19,3 +19,12 @@ def todays(items, shares, first=0):
         return items
     return items[(DAY + first) % shares::shares]
 
+
+def todays_numbers(count, share, day=DAY):
+    """range of at most ``share`` of the numbers below ``count``: each day the next ones, and from 0 again after the
+    last. ANABRANCH_SHARES does not change it: numbers are too many to take them all in a run.
+    """
+    days = max(1, -(-count // share))
+    first = day % days * share
+    return range(first, min(count, first + share))
+

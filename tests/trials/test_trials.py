@@ -1,4 +1,4 @@
-"""A share of the hostile trials; trials.py runs them at full size."""
+"""A share of the hostile trials, other ones each day; trials.py runs them at full size."""
 
 import importlib
 import os
@@ -7,6 +7,7 @@ import textwrap
 import host
 import pytest
 import trial_ledger
+from shares import todays_numbers
 
 SHARE = {
     "single_ops": 3,
@@ -27,13 +28,20 @@ def test_a_share(family):
     with host.Host() as child:
         for name in module.names():
             count = module.COUNT if isinstance(module.COUNT, int) else module.COUNT[name]
-            for number, verdict, text in child.trials(family, name, 0, min(SHARE[family], count)):
+            today = todays_numbers(count, SHARE[family])
+            for number, verdict, text in child.trials(family, name, today.start, len(today)):
                 total += 1
                 ran += verdict == "ran"
                 if verdict.isupper():
                     found.append("%s %s %d: %s" % (verdict, name, number, text[:600]))
     assert not found, "%d of %d\n%s" % (len(found), total, "\n".join(found[:10]))
     assert ran > total / 10
+
+
+def test_days_in_a_row_take_all_numbers():
+    days = [todays_numbers(10, 3, day) for day in range(730000, 730008)]
+    assert sorted(n for day in days[:4] for n in day) == list(range(10)) and days[:4] == days[4:]
+    assert todays_numbers(2, 60) == range(2) and todays_numbers(0, 3) == range(0)
 
 
 BAD = """
