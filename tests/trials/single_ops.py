@@ -107,6 +107,8 @@ def against_declared(one, first):
     honest = all(v.declared == "same" and v.declares_dtype and v.preset is None for v in one.vars.values())
     if not honest or one.inputs() & one.outputs() or any(one.ins.get(slot) for slot in BY_VALUE) or one.op in FEWER:
         return None
+    if any(slot["doc"] == "raw" for slot in _core.op_info(one.op)["outputs"]):  # such a value declares no extents
+        return None
     for name, (arrays, _) in zip(first.made[3], first.got):
         shape = list(first.made[0].global_block().desc._find_var(name).shape)
         for a in arrays[:1]:
