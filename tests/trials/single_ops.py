@@ -13,29 +13,10 @@ from verdicts import judge
 from anabranch import _core
 
 COUNT = 400
-RANDOM = {
-    "dpsgd",
-    "gaussian_random_batch_size_like",
-    "nce",
-    "nce_grad",
-    "sample_logits",
-    "sample_logits_grad",
-    "skip_gram",
-    "skip_gram_grad",
-    "uniform_random_batch_size_like",
-    "uniform_random",
-    "gaussian_random",
-    "dropout",
-    "dropout_grad",
-    "truncated_gaussian_random",
-    "create_growable_table",
-    "randint",
-    "randperm",
-    "sampling_id",
-    "seed",
-    "rpn_target_assign",
-    "generate_proposal_labels",
-}
+# Ops that draw, unless they are given a seed that the trials choose, and the gradients that draw again.
+DRAWN_BY_SEED = {"cudnn_lstm", "fused_add_layer_norm", "fused_attention", "pyramid_hash", "random_crop", "tdm_sampler"}
+RANDOM = {op for op in _core.op_types() if "random" in _core.op_info(op)["effects"]} - DRAWN_BY_SEED
+RANDOM |= {"dropout_grad", "nce_grad", "sample_logits_grad", "skip_gram", "skip_gram_grad"}
 OUT_OF_MEMORY = "typed ResourceExhausted"
 MODERATE = 1e6  # NaN is not smaller
 OTHER_NUMBERS = {"auc", "linspace"}  # negative counts; a reference of one input
