@@ -122,7 +122,8 @@ def compiled_tree(chosen: List[Guarantee], jobs: int) -> None:
     if not os.path.exists(os.path.join(OUT, "build.ninja")):
         subprocess.run(["cmake", "--preset", "release", "-DPython_EXECUTABLE=" + sys.executable], cwd=TREE, check=True,
                        stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "python_package", "cpp_tests"], check=True,
+    subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "python_package", "anabranch_tests",
+                    "anabranch_steady_tests"], check=True,
                    env=dict(os.environ, CCACHE_BASEDIR=TREE), stdout=subprocess.DEVNULL)
     compiling.link_module(TREE, OUT)
 
