@@ -203,7 +203,7 @@ RULES = [
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), why="sequences", when=last_images_have_nothing),
     Rule(DIFFERS, CASCADE, ("generate_proposal_labels",), when=when.both(when.has(is_cascade), scaled_or_crowded)),
     Rule(DIFFERS, MEANT, ("generate_mask_labels",), when=crowds_of_other_images),
-    Rule(WORKS, CHOSEN, ("rpn_target_assign",), theirs="number of sampled scores"),
+    Rule(WORKS, CHOSEN, ("rpn_target_assign",), theirs="number of sampled (scores|bboxes)"),
     Rule(DIFFERS, NO_IMAGES, WITH_IMAGES, why=r"sequences \[\], not \[\[0\]\]"),
     Rule(
         DIFFERS,
