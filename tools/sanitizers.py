@@ -1,11 +1,12 @@
-"""When the sanitizers have last run: tests/sanitizers.tsv, which `./dev sanitize --record` writes.
+"""When the sanitizers and the tests under Ray have last passed: tests/sanitizers.tsv, which `./dev sanitize --record`
+and tools/nightly write.
 
     python tools/sanitizers.py              shows the record
     python tools/sanitizers.py due          prints the sanitizer that must run now, or nothing
     python tools/sanitizers.py record NAME  writes that NAME has passed at this commit
 
-A sanitizer is due when its sources have changed on more than DAYS days since its last run. A test fails when they have
-changed by more than COMMITS commits.
+A sanitizer is due when its sources have changed on more than DAYS days since its last run. A test fails when the
+sources of a check have changed by more commits than LIMITS allows.
 """
 import os
 import sys
@@ -17,7 +18,21 @@ TABLE = os.path.join(commits.ROOT, "tests", "sanitizers.tsv")
 NAMES = ("asan", "tsan")
 PASSED = "passed"
 SOURCES = ["src", "plugins", "python/bindings", "tests/cpp"]
-DAYS, COMMITS = 2, 300
+DAYS = 2
+
+
+class Limit(NamedTuple):
+    commits: int
+    sources: List[str]
+    command: str                        # which runs the check and writes the record
+
+
+#: Check -> when its record is too old.
+LIMITS = {
+    "asan": Limit(300, SOURCES, "./dev sanitize --record asan"),
+    "tsan": Limit(300, SOURCES, "./dev sanitize --record tsan"),
+    "ray": Limit(20, ["python/anabranch/" + name for name in ("_ray.py", "_processes.py", "launch.py")],
+                 "tools/nightly")}
 
 
 class Run(NamedTuple):
@@ -44,7 +59,7 @@ def due(runs: List[Run]) -> Optional[Run]:
         known = run.result == PASSED and commits.is_known(run.commit)
         return not known, commits.changes(run.commit, SOURCES) if known else 0
 
-    return max(filter(is_due, runs), key=waits, default=None)
+    return max((run for run in runs if run.name in NAMES and is_due(run)), key=waits, default=None)
 
 
 def record(name: str, path: str = TABLE) -> None:
@@ -58,9 +73,10 @@ def record(name: str, path: str = TABLE) -> None:
 def show(run: Run) -> str:
     if not commits.is_known(run.commit):
         return "%s: %s at commit %s, %s, which is not in this clone" % (run.name, run.result, run.commit, run.date)
+    sources = LIMITS[run.name].sources
     return "%s: %s at commit %s, %s; since then %d commits on %d days" % (
-        run.name, run.result, run.commit, run.date, commits.changes(run.commit, SOURCES),
-        commits.days_of_changes(run.commit, SOURCES))
+        run.name, run.result, run.commit, run.date, commits.changes(run.commit, sources),
+        commits.days_of_changes(run.commit, sources))
 
 
 def main(command: str = "show", name: str = "") -> None:

@@ -1,4 +1,5 @@
-"""tools/sanitizers.py: a sanitizer that has not run for days is due, and one that has not run for long is a failure."""
+"""tools/sanitizers.py: a sanitizer that has not run for days is due, and a check that has not run for long is a
+failure."""
 import os
 import sys
 
@@ -23,13 +24,14 @@ def history(monkeypatch):
 
 
 @pytest.mark.skipif(not commits.has_history(), reason="not a clone with its history")
-def test_both_have_run_not_long_ago():
+def test_all_have_run_not_long_ago():
     runs = sanitizers.read()
-    assert sorted(run.name for run in runs) == sorted(sanitizers.NAMES)
+    assert sorted(run.name for run in runs) == sorted(sanitizers.LIMITS)
     for run in runs:
         assert commits.is_known(run.commit), run
-        assert commits.changes(run.commit, sanitizers.SOURCES) <= sanitizers.COMMITS, "%s: run ./dev sanitize " \
-            "--record %s, and commit tests/sanitizers.tsv" % (sanitizers.show(run), run.name)
+        limit = sanitizers.LIMITS[run.name]
+        assert commits.changes(run.commit, limit.sources) <= limit.commits, "%s: run %s, and commit " \
+            "tests/sanitizers.tsv" % (sanitizers.show(run), limit.command)
 
 
 @pytest.mark.parametrize("asan, tsan, due", [
@@ -45,6 +47,18 @@ def test_one_that_has_never_passed_is_due(commit, result, history):
     found = sanitizers.due([sanitizers.Run("asan", "older", "2026-11-28", "passed"),
                             sanitizers.Run("tsan", commit, "2026-11-28", result)])
     assert found.name == "tsan" and sanitizers.show(found).startswith("tsan: %s at commit" % result)
+
+
+def test_ray_is_never_due_in_ci(history):
+    commits_of = {"asan": "new", "ray": "older"}
+    runs = [sanitizers.Run(name, commit, "2026-11-28", "passed") for name, commit in commits_of.items()]
+    assert sanitizers.due(runs) is None
+
+
+def test_the_nightly_run_records_ray():
+    with open(os.path.join(ROOT, "tools", "nightly"), encoding="utf-8") as file:
+        text = file.read()
+    assert "ANABRANCH_NEEDS_RAY=1" in text and "sanitizers.py record ray" in text
 
 
 def test_a_run_that_passed_is_written(history, tmp_path):
