@@ -112,7 +112,7 @@ REFUSED_HERE = {
     ),
     "unfold": r"a window of|dilations must be|kernel_sizes must be",
     "unpool": r"ksize",
-    "var_conv_2d": r"sequence",
+    "var_conv_2d": r"sequence|X must be \[-1, 1\]",
     "warpctc": r"Label must have one level|Label of sample|Logits must have",
     "while": r"Condition must be one bool",
     "yolov3_loss": r"GTLabel must be from|block\.append_op|downsample_ratio must be above",
