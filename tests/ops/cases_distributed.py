@@ -1,6 +1,6 @@
 """Operators of clusters that need no connection: they cut what is sent and join what has arrived."""
 import numpy as np
-from op_case import Rows, Seq, case, real, skip
+from op_case import Rows, Seq, array_of, case, real, skip
 
 # ---- parts by rows
 
@@ -92,9 +92,9 @@ case("merge_ids", {"Ids": [Seq(IDS[0], [[2, 3]])], "Rows": [np.array([[0], [7], 
 # ---- others
 
 case("ref_by_trainer_id", {"X": [real(2, 3), real(2, 3), real(2, 3)], "TrainerId": np.array([1])}, {},
-     lambda i, a: i["X"][1], grad=())
+     lambda i, a: i["X"][int(i["TrainerId"][0])], grad=())
 case("ref_by_trainer_id", {"X": [real(2, 3), Seq(real(2, 3), [[1, 1]])], "TrainerId": np.array([1])}, {},
-     lambda i, a: i["X"][1].array, grad=(), name="sequences")
+     lambda i, a: array_of(i["X"][int(i["TrainerId"][0])]), grad=(), name="sequences")
 for op in ("c_sync_calc_stream", "c_sync_comm_stream"):
     case(op, {"X": real(3, 4)}, {}, lambda i, a: i["X"], large={"X": real(301, 1033)})
 for op in ("ring_sum", "ring_weight"):
