@@ -91,6 +91,16 @@ def _without_loading(trace: TracebackType) -> TracebackType:
     return trace
 
 
+def offer_to_children() -> None:
+    """Lets the processes that the script starts import ``paddle``, such as the pipe command of a data set."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_legacy", "children")
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if folder not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([*paths, folder])
+    if folder not in sys.path:  # processes that multiprocessing spawns take over this list
+        sys.path.append(folder)
+
+
 def execute(script: str, args: Sequence[str], module: bool = False) -> None:
     """Runs a script in this process, as its main module, under the names of Fluid and of this package.
 
@@ -100,6 +110,7 @@ def execute(script: str, args: Sequence[str], module: bool = False) -> None:
         module (bool): whether it is a module. Default False.
     """
     os.environ[VARIABLE] = "1"
+    offer_to_children()
     from ._legacy import loading, names
     names.install()
     sys.argv = [script, *args]
