@@ -227,3 +227,17 @@ def test_printed_text():
     assert lines.count("data: [0, 0, 0, 1, 1, 1, 2, 2]") == 3
     assert sum(line.startswith("look:  print_x_0.tmp_0@GRAD") for line in lines) == 2
     assert sum(line.endswith("data: [...]") for line in lines) == 3
+
+
+@pytest.mark.parametrize("func, said", [
+    (lambda a: a, "func must take 2 arguments, one for each Variable of x, got <lambda>(a)"),
+    (lambda a, b, c: a, "func must take 2 arguments, one for each Variable of x, got <lambda>(a, b, c)")])
+def test_a_function_of_another_number_of_arguments(func, said):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, out = fluid.data("x", [2]), fluid.default_main_program().current_block().create_var(
+            name="out", shape=[2], dtype="float32")
+        for free in (lambda: numpy.ones(2), lambda *a: a[0], lambda a, b, c=3: a):
+            fluid.layers.py_func(free, [x, x], out)
+        with pytest.raises(TypeError) as caught:
+            fluid.layers.py_func(func, [x, x], out)
+    assert said in str(caught.value)

@@ -50,6 +50,20 @@ def _register(function, unfed=None):
     return _core.add_callable(call)
 
 
+def _check_arity(function, count):
+    """A function that takes nothing is called with nothing; others must take one argument for each input."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        if signature.parameters:
+            signature.bind(*[None] * count)
+    except TypeError:
+        raise InvalidType("py_func: func must take %d arguments, one for each Variable of x, got %s%s" % (
+            count, getattr(function, "__name__", type(function).__name__), signature)) from None
+
+
 class _Unfed:
     """Refuses to call the function of one py_func if an input has no value that only a feed could give.
 
@@ -103,7 +117,7 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
         Variable|list|None: ``out``.
 
     Raises:
-        TypeError: an argument has the wrong type.
+        TypeError: an argument has the wrong type, or ``func`` takes a different number of arguments.
         ValueError: an output has no shape, a skipped Variable is neither an input nor an output, or at run time
             ``func`` returns the wrong number of results.
         LookupError: at run time, an input was not fed.
@@ -124,6 +138,7 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
             raise InvalidValue("py_func: output %s must have a shape" % v.name)
     unfed = _Unfed(inputs)
     forward = _register(func, unfed)
+    _check_arity(func, len(inputs))
     backward, skipped = -1, []
     if backward_func is not None:
         backward = _register(backward_func)
