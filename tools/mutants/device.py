@@ -107,7 +107,7 @@ DEFECTS: List[Named] = [
           "} else if (owner != 0) {", "} else if (!MUTANT && owner != 0) {",
           "the optimizer's state in the scope is that of the start", "nets on 2 devices"),
     Named("one_sum_is_left_out", "src/ops/collective/all_reduce.cc",
-          "for (int r = 1; r < g.out.count; ++r) queued.copy(", "for (int r = 1; r < g.out.count - (MUTANT ? 1 : 0); ++r) queued.copy(",
+          "for (int r = 1; r < g.out.count; ++r) c.copy(", "for (int r = 1; r < g.out.count - (MUTANT ? 1 : 0); ++r) c.copy(",
           "of replicas that share a device one updates with garbage", "values on 2 devices"),
     Named("the_last_sum_is_not_waited_for", "src/device/communicator.cc",
           "    rank.ended->hold(queue);", "    if (!MUTANT || &rank != &ranks_.back()) rank.ended->hold(queue);",
