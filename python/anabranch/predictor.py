@@ -23,7 +23,8 @@ class Predictor:
     parameters.
 
     Args:
-        dirname (str): folder of the model.
+        dirname (str|None): folder of the model. If None, ``model_filename`` and ``params_filename`` are the bytes of
+            the files.
         model_filename (str, optional): file of the program. Default ``__model__``.
         params_filename (str, optional): common file of all parameters. Default: one file per parameter.
         num_threads (int): number of threads of a run; 0 for all cores. Default 1, which suits servers that run several
@@ -49,14 +50,15 @@ class Predictor:
         [[4.0], [4.0], [4.0]]
     """
 
-    def __init__(self, dirname: str, model_filename: str | None = None, params_filename: str | None = None,
+    def __init__(self, dirname: str | None, model_filename: str | bytes | None = None,
+                 params_filename: str | bytes | None = None,
                  num_threads: int = 1, trusted: bool = False) -> None:
         if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 0:
             raise InvalidValue("Predictor: num_threads must be a number >= 0, got %r" % (num_threads,))
         scope = _core.Scope()
         with scope_guard(scope):
-            loaded = load_inference_model(os.fspath(dirname), Executor(), model_filename, params_filename,
-                                            trusted=trusted)
+            loaded = load_inference_model(None if dirname is None else os.fspath(dirname), Executor(),
+                                          model_filename, params_filename, trusted=trusted)  # type: ignore[arg-type]
         self.program, self._inputs, targets = loaded
         self._outputs = [target.name for target in targets]
         self._engine = _core.Predictor(self.program.desc, scope, self._inputs, self._outputs, num_threads)

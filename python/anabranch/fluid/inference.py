@@ -5,15 +5,15 @@
 """
 from __future__ import annotations
 
-import enum
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 from .. import _core
 from .errors import InvalidType, InvalidValue
 from .framework import gpu
+from .inference_settings import Precision, Settings
 from .inference_tensors import PaddleBuf, PaddleDType, PaddleTensor, ZeroCopyTensor, as_fed
 from .user_warnings import warn
 
@@ -24,28 +24,7 @@ __all__ = ["AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "
            "ZeroCopyTensor", "create_paddle_predictor"]
 
 
-class Precision(enum.IntEnum):
-    """Precisions of other engines, values of ``AnalysisConfig.Precision``."""
-
-    Float32 = 0
-    Int8 = 1
-    Half = 2
-
-
-class _Switches:
-    """Settings of unsupported engines, which have no effect."""
-
-    _SWITCHES = ("disable_gpu", "disable_glog_info", "enable_memory_optim", "enable_mkldnn", "enable_profile",
-                 "set_mkldnn_cache_capacity", "set_mkldnn_op", "switch_ir_debug", "switch_ir_optim",
-                 "switch_specify_input_names", "set_optim_cache_dir", "delete_pass")
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self._SWITCHES:
-            raise AttributeError("%s has no attribute %s" % (type(self).__name__, name))
-        return lambda *args, **kwargs: None
-
-
-class AnalysisConfig(_Switches):
+class AnalysisConfig(Settings):
     """The location of a model and the settings of its runs.
 
     Args:
@@ -53,7 +32,8 @@ class AnalysisConfig(_Switches):
         params_file (str, optional): single file of all parameters.
 
     Switches of other engines (``enable_mkldnn``, ``switch_ir_optim``, ``enable_memory_optim`` ...) are accepted without
-    effect: passes are always applied, and memory is always reused. Predictors run on the CPU.
+    effect: passes are always applied, and memory is always reused. Predictors run on the CPU. Switches of
+    engines that are not here (``enable_tensorrt_engine``, ``enable_lite_engine``) warn.
 
     >>> config = AnalysisConfig("folder/__model__", "folder/params")
     >>> config.prog_file(), config.params_file()
@@ -63,12 +43,36 @@ class AnalysisConfig(_Switches):
     Precision = Precision
 
     def __init__(self, model_dir: str = "", params_file: str | None = None) -> None:
+        super().__init__()
         self._threads, self._feed_ops = 1, True
         self.set_model(model_dir, params_file)
 
     def set_model(self, model_dir: str, params_file: str | None = None) -> None:
         """Sets the location of the model, like the constructor."""
         self._dir, self._program, self._params = ("", model_dir, params_file) if params_file else (model_dir, "", "")
+        self._buffers: tuple[bytes, bytes] | None = None
+
+    def set_model_buffer(self, prog_buffer: bytes, prog_buffer_size: int, params_buffer: bytes,
+                         params_buffer_size: int) -> None:
+        """Sets the model to the bytes of its two files: the program, and all parameters in one file.
+
+        Args:
+            prog_buffer (bytes): the file of the program.
+            prog_buffer_size (int): its length.
+            params_buffer (bytes): the file of the parameters.
+            params_buffer_size (int): its length.
+
+        Raises:
+            TypeError: a buffer is not bytes.
+        """
+        for name, buffer in (("prog_buffer", prog_buffer), ("params_buffer", params_buffer)):
+            if not isinstance(buffer, bytes):
+                raise InvalidType("set_model_buffer: %s must be bytes, got %s" % (name, type(buffer).__name__))
+        self._buffers = prog_buffer[:prog_buffer_size], params_buffer[:params_buffer_size]
+
+    def model_from_memory(self) -> bool:
+        """bool: whether :meth:`set_model_buffer` has set the model."""
+        return self._buffers is not None
 
     def set_prog_file(self, path: str) -> None:
         """Sets the file of the program."""
@@ -129,20 +133,54 @@ class AnalysisConfig(_Switches):
         """bool: True, because passes are always applied."""
         return True
 
+    def to_native_config(self) -> NativeConfig:
+        """NativeConfig: the same location and number of threads."""
+        made = NativeConfig()
+        made.model_dir, made.prog_file, made.param_file = self._dir, self._program, self._params
+        made._threads = self._threads
+        return made
+
     def _open(self):
-        from ..predictor import Predictor  # the package above this one
-        if not self._program:
-            return Predictor(self._dir, num_threads=self._threads)
-        folder = os.path.dirname(self._program) or "."
-        if self._params and os.path.dirname(self._params) != os.path.dirname(self._program):
-            raise InvalidValue("AnalysisConfig: the files must be in one folder, got %s and %s"
-                               % (self._program, self._params))
-        return Predictor(folder, os.path.basename(self._program), os.path.basename(self._params or "") or None,
-                         self._threads)
+        if self._buffers:
+            from ..predictor import Predictor  # the package above this one
+            return Predictor(None, *self._buffers, self._threads)
+        return _opened(self._dir, self._program, self._params, self._threads)
 
 
-#: The older name.
-NativeConfig = AnalysisConfig
+def _opened(folder: str, program: str, params: str, threads: int) -> Predictor:
+    """The predictor of a folder, or of two files, which may be in different folders."""
+    from ..predictor import Predictor  # the package above this one
+    if not program:
+        return Predictor(folder, num_threads=threads)
+    folder = os.path.dirname(program) or "."
+    if not params or os.path.dirname(params) == os.path.dirname(program):
+        return Predictor(folder, os.path.basename(program), os.path.basename(params) or None, threads)
+    return Predictor(None, _core.read_file_of(folder, program),
+                     _core.read_file_of(os.path.dirname(params) or ".", params), threads)
+
+
+class NativeConfig(Settings):
+    """The older config: its settings are attributes.
+
+    >>> config = NativeConfig()
+    >>> config.model_dir = "folder"
+    >>> config.cpu_math_library_num_threads()
+    1
+    """
+
+    specify_input_name = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model_dir, self.prog_file, self.param_file = "", "", ""
+        self.use_gpu, self.device, self.fraction_of_gpu_memory = False, 0, -1.0
+        self._threads = 1
+
+    set_cpu_math_library_num_threads = AnalysisConfig.set_cpu_math_library_num_threads
+    cpu_math_library_num_threads = AnalysisConfig.cpu_math_library_num_threads
+
+    def _open(self):
+        return _opened(self.model_dir, self.prog_file, self.param_file, self._threads)
 
 
 class AnalysisPredictor:
@@ -211,11 +249,11 @@ class AnalysisPredictor:
         return AnalysisPredictor(self._predictor.clone())
 
 
-def create_paddle_predictor(config: AnalysisConfig) -> AnalysisPredictor:
+def create_paddle_predictor(config: AnalysisConfig | NativeConfig) -> AnalysisPredictor:
     """Loads the model of a config.
 
     Args:
-        config (AnalysisConfig): location of the model.
+        config (AnalysisConfig|NativeConfig): location of the model.
 
     Returns:
         AnalysisPredictor: a predictor for the model.
@@ -224,6 +262,6 @@ def create_paddle_predictor(config: AnalysisConfig) -> AnalysisPredictor:
         ValueError: the folder does not exist, or an operator has side effects.
         EnforceNotMet: files are missing or damaged.
     """
-    if not isinstance(config, AnalysisConfig):
+    if not isinstance(config, (AnalysisConfig, NativeConfig)):
         raise InvalidType("create_paddle_predictor: config must be an AnalysisConfig, got %s" % type(config).__name__)
     return AnalysisPredictor(config._open())

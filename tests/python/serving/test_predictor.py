@@ -194,8 +194,10 @@ def test_what_a_config_says_and_refuses(saved):
     with pytest.raises(TypeError, match="float32, int64 or int32"):
         core.PaddleTensor(numpy.ones(2))
     apart = core.AnalysisConfig(os.path.join("a", "net"), os.path.join("b", "params"))
-    with pytest.raises(ValueError, match="one folder"):
+    with pytest.raises(core.EnforceNotMet, match="net does not exist"):
         core.create_paddle_predictor(apart)
+    with pytest.raises(TypeError, match="prog_buffer must be bytes"):
+        config.set_model_buffer("net", 3, b"", 0)
 
 
 def test_elements_of_a_buffer():
