@@ -196,6 +196,34 @@ def test_data_sets_that_are_indexed():
         assert len(made) == 4 and len(fluid.io.DataLoader(Squares(), [x, y], CPU, batch_size=2, drop_last=True)) == 3
         made = fluid.io.DataLoader(Squares(), [x, y], CPU, batch_sampler=[[6, 0], [1]])
         assert [np.array(g[0]["y"]).ravel().tolist() for g in made] == [[36, 0], [1]]
+        np.random.seed(3)
+        made = fluid.io.DataLoader(Squares(), [x, y], CPU, batch_size=3, shuffle=True)
+        assert [np.sqrt(np.array(g[0]["y"])).ravel().tolist() for g in made] == [[4, 6, 5], [3, 1, 0], [2]]  # as 1.8.5
+
+
+class Letters(fluid.io.Dataset):
+    def __getitem__(self, index):
+        return "abcdefg"[index]
+
+    def __len__(self):
+        return 7
+
+
+def test_batches_of_indices_as_in_1_8_5():
+    sampler = fluid.io.BatchSampler
+    assert list(sampler(dataset=Letters(), batch_size=3)) == [[0, 1, 2], [3, 4, 5], [6]]
+    made = sampler(dataset=Letters(), batch_size=3, drop_last=True)
+    assert list(made) == [[0, 1, 2], [3, 4, 5]] and len(made) == 2 and len(sampler(indices=(4, 5))) == 2
+    np.random.seed(3)
+    assert list(sampler(Letters(), shuffle=True, batch_size=3)) == [[4, 6, 5], [3, 1, 0], [2]]
+    for wrong in ({}, {"dataset": Letters(), "indices": [1]}, {"dataset": 3}, {"indices": 3},
+                  {"indices": [1], "batch_size": 0}, {"indices": [1], "batch_size": 2.0},
+                  {"indices": [1], "shuffle": 1}, {"indices": [1], "drop_last": 1}):
+        with pytest.raises(AssertionError, match="BatchSampler"):
+            sampler(**wrong)
+    for call in (lambda: fluid.io.Dataset()[0], lambda: len(fluid.io.Dataset())):
+        with pytest.raises(NotImplementedError, match="must define"):
+            call()
 
 
 # ---- read by the program

@@ -1,5 +1,7 @@
 """Files and readers: the names of ``fluid.io``."""
 from ... import _on_demand
+from ..dataloader import BatchSampler as BatchSampler
+from ..dataloader import Dataset as Dataset
 from ..reading.decorators import (
     ComposeNotAligned,
     Fake,

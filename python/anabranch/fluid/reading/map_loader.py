@@ -1,13 +1,12 @@
 """Batches of map-style data sets, which are indexed by sample."""
 from __future__ import annotations
 
-import math
-import random
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
+from ..dataloader.batch_sampler import BatchSampler
 from ..described import Described
 from ..errors import require
 from .decorators import xmap_readers
@@ -46,41 +45,27 @@ class MapLoader(Described):
         else:
             require(batch_size > 0, "DataLoader: batch_size must be at least 1, got %s" % batch_size)
         self.dataset = dataset
-        self.batch_sampler = batch_sampler
-        self._batch_size, self._shuffle, self._drop_last = batch_size, shuffle, drop_last
+        self.batch_sampler = batch_sampler if batch_sampler is not None else BatchSampler(
+            dataset, shuffle=bool(shuffle), batch_size=batch_size, drop_last=bool(drop_last))
         self._collate = collate_fn or default_collate_fn
         self._num_workers, self._worker_init = num_workers, worker_init_fn
         self._loader = GeneratorLoader(feed_list, max(_AHEAD, num_workers), use_buffer_reader, True, return_list,
                                        drop_last=False)
         self._loader.set_batch_generator(self._batches, places)
 
-    def _index_lists(self):
-        if self.batch_sampler is not None:
-            yield from self.batch_sampler
-            return
-        order = list(range(len(self.dataset)))
-        if self._shuffle:
-            random.shuffle(order)
-        size = self._batch_size
-        for begin in range(0, len(order), size):
-            if begin + size <= len(order) or not self._drop_last:
-                yield order[begin:begin + size]
-
     def _batches(self):
         if self._worker_init is not None:
             self._worker_init(0)
         if self._num_workers > 1:
-            return xmap_readers(self._batch_of, self._index_lists, self._num_workers, self._num_workers, order=True)()
-        return map(self._batch_of, self._index_lists())
+            indices = self.batch_sampler.__iter__
+            return xmap_readers(self._batch_of, indices, self._num_workers, self._num_workers, order=True)()
+        return map(self._batch_of, iter(self.batch_sampler))
 
     def _batch_of(self, indices):
         return self._collate([self.dataset[i] for i in indices])
 
     def __len__(self) -> Any:
-        if self.batch_sampler is not None:
-            return len(self.batch_sampler)
-        count = len(self.dataset) / self._batch_size
-        return math.floor(count) if self._drop_last else math.ceil(count)
+        return len(self.batch_sampler)
 
     def __iter__(self) -> Any:
         return iter(self._loader)
