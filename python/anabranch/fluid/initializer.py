@@ -369,6 +369,7 @@ _STORED = {VarType.FP32: numpy.float32, VarType.FP16: numpy.float32, VarType.INT
 
 
 def _assign(initializer, var, block, array):
+    array = numpy.atleast_1d(array)     # every tensor has an axis
     if array.dtype.kind in "fiub" and var.dtype in _STORED:
         array = array.astype(_STORED[var.dtype], copy=False)
     if array.dtype not in (numpy.dtype("float32"), numpy.dtype("int32")):

@@ -69,3 +69,22 @@ def test_a_state_of_another_shape_is_refused_before_anything_is_set():
         with pytest.raises(AssertionError, match=r"variable w has the shape \[4, 3\]"):
             fluid.set_program_state(main, {"b": np.zeros(3, "float32"), "w": np.ones((4, 5), "float32")})
         assert np.array(fluid.global_scope().find_var("b").get_tensor()).tolist() == pytest.approx([0.2] * 3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "bool"])
+def test_an_array_without_axes_is_assigned_with_one(dtype):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        given = layers.assign(np.array(1, dtype))
+        assert given.shape == (1,)
+        got, = fluid.Executor().run(fetch_list=[given])
+    assert got.dtype == dtype and got.tolist() == [1]
+
+
+def test_a_parameter_is_initialized_by_an_array_without_axes():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        start = fluid.initializer.NumpyArrayInitializer(np.array(2.5, "float32"))
+        weight = layers.create_parameter([1], "float32", default_initializer=start)
+        exe = fluid.Executor()
+        exe.run(startup)
+        assert exe.run(main, fetch_list=[weight])[0].tolist() == [2.5]

@@ -83,6 +83,7 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
     if isinstance(input, Variable):
         check.variable(input, "input", "assign", _CONSTANT_TYPES)
         return one_op("assign", {"X": [input]}, to=output)
+    input = numpy.atleast_1d(input)     # every tensor has an axis
     name = input.dtype.name
     if name not in _ASSIGNED:
         raise InvalidType("assign: an array must be %s, got %s" % (", ".join(_ASSIGNED), name))
