@@ -21,14 +21,14 @@ __all__ = ["draw_block_graphviz", "pprint_block_codes", "pprint_program_codes", 
            "run_fast_nan_inf_debug"]
 
 
-def pprint_program_codes(program_desc: Program) -> None:
-    """Prints a program, block by block.
+def pprint_program_codes(program_desc: Program) -> str:
+    """Returns a program as text, block by block.
 
     Args:
-        program_desc (Program): program to print.
+        program_desc (Program): the program.
 
     Returns:
-        None.
+        str: the text. Nothing is printed.
 
     Raises:
         TypeError: an argument has the wrong type.
@@ -38,23 +38,23 @@ def pprint_program_codes(program_desc: Program) -> None:
         >>> main = fluid.Program()
         >>> with fluid.program_guard(main, fluid.Program()):
         ...     x = fluid.data("x", [None, 2])
-        >>> fluid.debugger.pprint_program_codes(main)    # doctest: +ELLIPSIS
+        >>> print(fluid.debugger.pprint_program_codes(main))    # doctest: +ELLIPSIS
         block 0...
     """
     if not isinstance(program_desc, Program):
         raise InvalidType("pprint_program_codes: program_desc must be a Program, got %s" % type(program_desc).__name__)
-    print(program_desc.to_string(True))
+    return program_desc.to_string(True)
 
 
-def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
-    """Prints a block: its variables and operators.
+def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> str:
+    """Returns a block as text: its variables and operators.
 
     Args:
-        block_desc (Block): block to print.
-        show_backward (bool): also prints the operators of the backward part and the updates. Default False.
+        block_desc (Block): the block.
+        show_backward (bool): includes the operators of the backward part and the updates. Default False.
 
     Returns:
-        None.
+        str: the text. Nothing is printed.
 
     Raises:
         TypeError: an argument has the wrong type.
@@ -63,20 +63,17 @@ def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
         >>> import anabranch.fluid as fluid
         >>> x = fluid.data("x", [None, 2])
         >>> y = fluid.layers.relu(x)
-        >>> fluid.debugger.pprint_block_codes(fluid.default_main_program().global_block())    # doctest: +ELLIPSIS
+        >>> text = fluid.debugger.pprint_block_codes(fluid.default_main_program().global_block())
+        >>> print(text)    # doctest: +ELLIPSIS
         # block 0
         ...relu...
     """
     if not isinstance(block_desc, Block):
         raise InvalidType("pprint_block_codes: block_desc must be a Block, got %s" % type(block_desc).__name__)
-    print("# block %d" % block_desc.idx)
     forward = [op for op in block_desc.ops if show_backward or not _role(op) & 3]
     used = {name for op in forward for name in op.input_arg_names + op.output_arg_names}
-    for name, var in block_desc.vars.items():
-        if name in used:
-            print(var)
-    for op in forward:
-        print(op)
+    shown = [var for name, var in block_desc.vars.items() if name in used]
+    return "\n".join(["# block %d" % block_desc.idx, *map(str, [*shown, *forward])])
 
 
 def _role(op):
