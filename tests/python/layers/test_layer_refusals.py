@@ -28,6 +28,7 @@ REASONS = {
     "tuple": "a tuple for a list of Variables, axes or extents",
     "number": "None for an argument that has a default, an int for a float",
     "out": "`out` of `full`, `logsumexp`",
+    "arity": "a function of `py_func` that takes another number of arguments than there are inputs",
     "alone": "`append_backward` with one Variable as `checkpoints`",
     "works": "`expand` of a bool Variable, `smooth_l1` with one of its two weights, `data_norm` of float16, the name "
              "of a Variable for the Variable",

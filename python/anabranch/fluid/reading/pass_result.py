@@ -18,7 +18,9 @@ class PassResult:
 
     Attributes:
         metrics (dict): name -> float.
-        rows (int): rows of all batches. ``batches`` (int): number of batches. ``bad_rows`` (int): skipped lines.
+        rows (int): rows of all batches.
+        batches (int): number of batches.
+        bad_rows (int): skipped lines.
         seconds (float): duration of the pass.
 
     Examples:
