@@ -15,7 +15,7 @@ def x():
 
 
 CALLS = [
-    (TypeError, "relu: name must be str or None, got 5", lambda x: L.relu(x, name=5)),
+    (TypeError, "relu: name must be str or None, got int", lambda x: L.relu(x, name=5)),
     (TypeError, "fc: num_flatten_dims must be int, got 0.5", lambda x: L.fc(x, 3, num_flatten_dims=0.5)),
     (ValueError, "sums: list index out of range", lambda x: L.sums([])),
     (ValueError, "cast: .*dtype", lambda x: L.cast(x, x)),
