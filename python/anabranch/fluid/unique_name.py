@@ -40,7 +40,7 @@ class _ParameterNames:
         self.names.add(name)
 
 
-_generator = UniqueNameGenerator()
+generator = UniqueNameGenerator()
 _parameter_names = _ParameterNames()
 
 
@@ -61,12 +61,12 @@ def generate(key: str) -> str:
     """
     if not isinstance(key, str):
         raise InvalidType("unique_name.generate: key must be a str, got %r" % (key,))
-    return _generator(key)
+    return generator(key)
 
 
 def generate_with_ignorable_key(key: Any) -> Any:
     """Like :func:`generate`, for the names of temporaries, whose key has no meaning."""
-    return _generator(key)
+    return generator(key)
 
 
 def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_checker: Any = None) -> tuple[Any, ...]:
@@ -86,9 +86,9 @@ def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_check
         'fc_0'
         >>> _ = fluid.unique_name.switch(*old)
     """
-    global _generator, _parameter_names
-    old = _generator, _parameter_names
-    _generator = UniqueNameGenerator() if new_generator is None else new_generator
+    global generator, _parameter_names
+    old = generator, _parameter_names
+    generator = UniqueNameGenerator() if new_generator is None else new_generator
     _parameter_names = _ParameterNames() if new_para_name_checker is None else new_para_name_checker
     return old
 

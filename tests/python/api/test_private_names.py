@@ -125,6 +125,24 @@ def test_settings_are_attributes_of_classes():
     assert [int(p) for p in (precision.Float32, precision.Int8, precision.Half)] == [0, 1, 2]
 
 
+def test_lists_of_lower_precision_follow_the_sets_of_their_module():
+    lists = fluid.contrib.mixed_precision.fp16_lists
+    assert sorted(lists.white_list) == ["conv2d", "matmul", "mul"]
+    assert (len(lists.black_list), len(lists.gray_list)) == (11, 37)
+    lists.white_list.add("top_k")
+    try:
+        made = lists.AutoMixedPrecisionLists(custom_black_list=["mul"])
+        assert made.white_list == {"conv2d", "matmul", "top_k"} and "mul" in lists.white_list
+    finally:
+        lists.white_list.remove("top_k")
+
+
+def test_the_generator_of_names_is_the_one_in_use():
+    with fluid.unique_name.guard("part_"):
+        fluid.unique_name.generate("fc")
+        assert fluid.unique_name.generator.prefix == "part_" and dict(fluid.unique_name.generator.ids) == {"fc": 1}
+
+
 # ---- tensors, places, declarations
 
 

@@ -9,15 +9,16 @@ from ...errors import InvalidValue
 
 __all__ = ["AutoMixedPrecisionLists"]
 
-_WHITE = ("conv2d", "matmul", "mul")
-_BLACK = ("exp", "square", "log", "mean", "sum", "cos_sim", "softmax", "softmax_with_cross_entropy",
-          "sigmoid_cross_entropy_with_logits", "cross_entropy", "cross_entropy2")
-_GRAY = ("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max",
-         "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "batch_norm", "tanh",
-         "sigmoid", "lookup_table", "top_k", "pool2d", "pool3d", "dropout", "relu", "relu6", "leaky_relu", "soft_relu",
-         "flatten2", "stack", "unstack", "uniform_random_batch_size_like", "gaussian_random",
-         "gaussian_random_batch_size_like", "slice", "rank", "scale", "transpose2", "reshape2", "gather",
-         "fill_constant", "get_tensor_from_selected_rows", "sign", "cast")
+#: Scripts change these sets before they create lists.
+white_list = {"conv2d", "matmul", "mul"}
+black_list = {"exp", "square", "log", "mean", "sum", "cos_sim", "softmax", "softmax_with_cross_entropy",
+              "sigmoid_cross_entropy_with_logits", "cross_entropy", "cross_entropy2"}
+gray_list = {"elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max",
+             "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "batch_norm", "tanh",
+             "sigmoid", "lookup_table", "top_k", "pool2d", "pool3d", "dropout", "relu", "relu6", "leaky_relu",
+             "soft_relu", "flatten2", "stack", "unstack", "uniform_random_batch_size_like", "gaussian_random",
+             "gaussian_random_batch_size_like", "slice", "rank", "scale", "transpose2", "reshape2", "gather",
+             "fill_constant", "get_tensor_from_selected_rows", "sign", "cast"}
 
 
 class AutoMixedPrecisionLists(Described):
@@ -45,9 +46,9 @@ class AutoMixedPrecisionLists(Described):
         if white & black:
             raise InvalidValue("AutoMixedPrecisionLists: %s cannot be white and black"
                                % ", ".join(sorted(white & black)))
-        self.white_list = (set(_WHITE) | white) - black
-        self.black_list = (set(_BLACK) | black) - white
-        self.gray_list = set(_GRAY) - white - black
+        self.white_list = (white_list | white) - black
+        self.black_list = (black_list | black) - white
+        self.gray_list = gray_list - white - black
         self.black_varnames = custom_black_varnames
 
 
