@@ -87,14 +87,18 @@ class Check {
   // rows.
   void check_write(const GraphNode& node, int v) {
     demand(v >= 0 && v < size(), "there are {} variables, got number {}", size(), v);
-    const auto reads = graph_.reads(node);
-    const OpDef& def = find_op(node.op->type);
-    const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end() ||
-                         std::find(node.more_writes.begin(), node.more_writes.end(), v) != node.more_writes.end() ||
-                         def.has(kKeepsOutputs) || def.has(kEngineOnly) || graph_.vars[v].desc.persistable;
-    demand(changes || !written_[v], "variable {} must be made by one node", graph_.vars[v].name);
+    demand(!written_[v] || changes(node, v), "variable {} must be made by one node", graph_.vars[v].name);
     written_[v] = 1;
     holds_[graph_.buffer(v)] = v;
+  }
+
+  bool changes(const GraphNode& node, int v) const {
+    const auto is_in = [v](const std::vector<int>& some) {
+      return std::find(some.begin(), some.end(), v) != some.end();
+    };
+    const OpDef& def = find_op(node.op->type);
+    return is_in(node.ins) || is_in(node.more_reads) || is_in(node.more_writes) || def.has(kKeepsOutputs) ||
+           def.has(kEngineOnly) || graph_.vars[v].desc.persistable;
   }
 
   void check_shared_memory(int v) const {
