@@ -285,13 +285,14 @@ def other_names() -> list[str]:
     _absent = importlib.import_module("anabranch._absent")
     touched = listed("fluid_touched")
     lines = ["", "## Names outside `__all__`", "",
-             "Scripts and copies of Fluid's own modules also use these names.", "",
+             "These names are absent, too. They are private, but some scripts use them, as do copies of Fluid's own",
+             "modules.", "",
              "| name | use instead |", "|---|---|"]
     lines += ["| `%s` | %s |" % row for row in sorted(touched["members"].items())]
     lines += ["", "## Imperative mode, model compression and others", "",
               "`anabranch run` lets scripts import these modules and names. Classes can be subclassed, and",
               "`@declarative` decorates functions; creating an object or calling a function raises",
-              "`NotImplementedError` with this advice:"]
+              "`NotImplementedError`. The lists are grouped by the advice that this error gives."]
     by_advice: dict[str, dict[str, list[str]]] = {}
     for module, names in sorted([*touched["names"].items(), *listed("fluid_elsewhere").items()]):
         for name in names:
@@ -299,7 +300,7 @@ def other_names() -> list[str]:
             if full not in _absent._HERE:
                 by_advice.setdefault(_absent.advice(full), {}).setdefault(module, []).append(name)
     for text, modules in by_advice.items():
-        lines += ["", "%s%s:" % (text[0] if text.startswith("fluid.") else text[0].upper(), text[1:]), ""]
+        lines += ["", "*%s%s:*" % (text[0] if text.startswith("fluid.") else text[0].upper(), text[1:]), ""]
         lines += ["- `%s`: %s" % (module, ", ".join("`%s`" % n for n in names)) for module, names in modules.items()]
     return lines
 
@@ -308,16 +309,16 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     names_of = {module: names for module, names in absent.items() if names}
     total = {name for names in names_of.values() for name in names}
     lines = ["# Absent names", "",
-             "Anabranch has all public names (`__all__`) of PaddlePaddle Fluid 1.8.5 except %d names in"
-             % len(total), "%d modules, and %d complete modules. This page lists them. An absent name raises"
-             % (len(names_of), len(gone)),
+             "Of the public names (`__all__`) of PaddlePaddle Fluid 1.8.5, %d names in %d modules and all names of"
+             % (len(total), len(names_of)), "%d other modules are absent. Anabranch has all others. An absent name raises"
+             % len(gone),
              "`AttributeError` or `ImportError`. Under `anabranch run`, scripts can import these names,",
              "and their first use raises `NotImplementedError` with a hint.", "",
              "`tools/generate_modules.py` writes this page from `tools/fluid_modules.json`,",
              "`fluid_elsewhere.json` and `fluid_touched.json`.", "",
              "## Names", "", "| module | absent names |", "|---|---|"]
     lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in names_of.items()]
-    lines += ["", "## Complete modules", ""]
+    lines += ["", "## Absent modules", ""]
     lines += ["- `%s`%s" % (m, ": " + ", ".join("`%s`" % n for n in table()[m]) if table()[m] else "") for m in gone]
     return "\n".join(lines + other_names()) + "\n"
 

@@ -47,7 +47,7 @@ def error_page(error: type[errors.EnforceNotMet]) -> str:
     """
     built_in = [c.__name__ for c in error.__mro__ if c.__module__ == "builtins"][0]
     lines = ["# %s" % error.__qualname__, "", inspect.getdoc(error) or "", "",
-             "Caught by `except fluid.core.EnforceNotMet` and by `except %s`; its `kind` is `%s`."
+             "`except fluid.core.EnforceNotMet` and `except %s` catch this error. Its attribute `kind` is `%s`."
              % (built_in, error.kind), "", "## What to do", ""]
     return "\n".join(lines + ["- " + text for text in error.advice]) + "\n"
 

@@ -44,7 +44,7 @@ GUARANTEES: List[Guarantee] = [
          "each_replica_updates_when_one_should", "src/graph/replicate.cc",
          "return options_.apart && options_.build.reduce_strategy == ReduceMode::kAllReduce;",
          "return options_.build.reduce_strategy == ReduceMode::kAllReduce ? options_.apart : MUTANT;"),
-    Guarantee("Passes do not change", _known("overwritten_while_needed"),
+    Guarantee("Graph passes leave every bit", _known("overwritten_while_needed"),
               "test_passes.py::test_all_off_each_alone_all_on -k mlp-1"),
     _one("central differences", "test_ops.py::test_gradient -k relu", "gradient_of_relu_where_it_is_zero",
          "src/ops/math/rectifier_functions.h", "(T y, T dy, const T*) { return where(y > 0, dy); }",
