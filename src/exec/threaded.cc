@@ -60,10 +60,11 @@ struct Job {
   // In the thread in which an asynchronous node ends.
   void end_async(int node, bool well) {
     if (well) state.mark_done(node);
+    ThreadPool& all = pool;
     const int next = count_down(node);
     if (next < 0) return;  // the run may have ended
     offer(next);
-    pool.signal();
+    all.signal();  // another thread may have run the offered node: this job may be gone
   }
 
   // Counts down the successors of a node that has ended; returns one that became ready, or -1.
