@@ -310,8 +310,8 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     total = {name for names in names_of.values() for name in names}
     lines = ["# Absent names", "",
              "Of the public names (`__all__`) of PaddlePaddle Fluid 1.8.5, %d names in %d modules and all names of"
-             % (len(total), len(names_of)), "%d other modules are absent. Anabranch has all others. An absent name raises"
-             % len(gone),
+             % (len(total), len(names_of)),
+             "%d other modules are absent. Anabranch has all others. An absent name raises" % len(gone),
              "`AttributeError` or `ImportError`. Under `anabranch run`, scripts can import these names,",
              "and their first use raises `NotImplementedError` with a hint.", "",
              "`tools/generate_modules.py` writes this page from `tools/fluid_modules.json`,",

@@ -1,4 +1,5 @@
-// Invariants of every graph, before the passes and after each that changes it. Internal, with the node, if one is violated.
+// Invariants of every graph, before the passes and after each that changes it. Internal, with the node, if one is
+// violated.
 #pragma once
 #include <string>
 #include <unordered_set>
