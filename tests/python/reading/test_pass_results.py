@@ -6,6 +6,7 @@ import pytest
 
 import anabranch
 import anabranch.fluid as fluid
+from anabranch.fluid.reading import metric_states
 
 BATCH = 8
 TRAIN, TEST = (1, 203), (2, 101)    # seed and number of rows; the last batch is smaller
@@ -189,3 +190,23 @@ def test_the_result_goes_into_a_loop(files):
     for _ in loop.epochs(1):
         loop.log_epoch(**model.infer(files[1]).metrics)
     assert set(loop.values) == {"loss", "auc"}
+
+
+def test_steady_steps_after_inference_do_not_look_at_the_program_again(monkeypatch):
+    """Only the first run of a test program finds out that it does not train; a changed program is looked at again."""
+    looked = []
+    monkeypatch.setattr(metric_states, "trains", lambda program: looked.append(program))
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        label = fluid.data("label", [None, 1], "int64")
+        auc = fluid.layers.auc(fluid.data("p", [None, 2]), label)[0]
+        exe, main = fluid.Executor(), fluid.default_main_program()
+        exe.run(fluid.default_startup_program())
+        with metric_states.Fresh(metric_states.aucs(main), fluid.global_scope()):
+            pass
+        feed = {"p": np.full((2, 2), 0.5, "float32"), "label": np.array([[0], [1]])}
+        for _ in range(3):
+            exe.run(main, feed=feed, fetch_list=[auc])
+        assert looked == [main]
+        fluid.layers.scale(auc, 2.0)
+        exe.run(main, feed=feed, fetch_list=[auc])
+        assert looked == [main, main]

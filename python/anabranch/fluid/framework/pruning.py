@@ -51,6 +51,11 @@ def _is_for_training(op, roles):
     return bool((op.attr("op_role") if op.has_attr("op_role") else 0) & roles)
 
 
+def trains(program: Any) -> bool:
+    """Whether a program computes gradients."""
+    return any(_is_for_training(op, OpRole.Backward) for op in program.desc.block(0).ops())
+
+
 def update_ops(program: Any) -> list[Any]:
     """The Operators of the global block that update parameters and their state."""
     return [op for op in program.global_block().ops if _is_for_training(op.desc, OpRole.Optimize)]

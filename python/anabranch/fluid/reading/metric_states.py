@@ -6,12 +6,14 @@ of a program that trains continues with the histograms of training, unless the s
 """
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import _core
-from ..framework import OpRole, Program
+from ..framework import Program
+from ..framework.pruning import trains
 from ..layers import check
 from ..metrics import Auc
 
@@ -55,6 +57,8 @@ class _Kept(NamedTuple):
 
 
 _KEPT: dict[int, dict[str, _Kept]] = {}   # by scope
+#: Programs that put nothing back, with the scope and the version: their steady steps do not look again.
+_IDLE: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
 
 
 def _set(scope, name, value):
@@ -92,6 +96,7 @@ class Fresh:
             now = _now(self._scope, self._training)
             _KEPT.setdefault(self._scope.id, {}).update(
                 {name: _Kept(self._training[name], value) for name, value in now.items()})
+            _IDLE.clear()
 
 
 def is_any_kept() -> bool:
@@ -104,9 +109,13 @@ def restore(program: Any, scope: Any) -> None:
     program = getattr(program, "_program", program)
     if not isinstance(program, Program) or not isinstance(scope, _core.Scope):
         return      # the run says so
-    kept = _KEPT.get(scope.id, {})
+    kept = _KEPT.get(scope.id)
+    seen = scope.id, program.desc.version
+    if not kept or _IDLE.get(program) == seen:
+        return
     names = [name for name in kept if program.global_block().has_var(name)]
-    if not names or not _trains(program):
+    if not names or not trains(program):
+        _IDLE[program] = seen
         return
     for name, value in _now(scope, names).items():
         if np.array_equal(value, kept[name].inference):
@@ -115,11 +124,3 @@ def restore(program: Any, scope: Any) -> None:
         del kept[name]
     if not kept:
         del _KEPT[scope.id]
-
-
-def _trains(program: Any) -> bool:
-    return any(_role(op) & OpRole.Backward for op in program.desc.block(0).ops())
-
-
-def _role(op):
-    return op.attr("op_role") if op.has_attr("op_role") else 0
