@@ -58,10 +58,10 @@ def figures(found, target):
                 "%s: %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
     versions = names_of([e for e in shown if e["engine"] != "fluid18"])
-    told = ("The figures were measured on %s at commit %s, with %s, on %s. *Wide*: one side of the interval is wider than 5 %%. "
-            "*Noisy*: other work disturbed most rounds. *Flat loss*: in the measured steps, the loss changed too little to "
-            "prove that the engine learned. [All rows and the method](%s)." % (dates[-1][:10], ", ".join(commits),
-                                                               versions or "no other engine", "; ".join(machines), target))
+    told = ("The figures were measured on %s at commit %s, with %s, on %s. *Wide*: the interval is wider than 10 %% "
+            "of the figure. *Noisy*: other work disturbed most rounds. *Flat loss*: in the measured steps, the "
+            "loss changed too little to prove that the engine learned. [All rows and the method](%s)." % (
+                dates[-1][:10], ", ".join(commits), versions or "no other engine", "; ".join(machines), target))
     return "\n".join(lines + ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""])
 
 

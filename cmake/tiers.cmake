@@ -12,13 +12,13 @@ ab_folder(src/ir         3     LEVEL -Os UNITY 5 PRIVATE ab::protobuf)
 ab_folder(src/comm       3     UNITY 6 PRIVATE ab::hwy)
 ab_folder(src/rpc        3     LEVEL -O2 UNITY 6)
 ab_folder(src/io         3     LEVEL -O2 UNITY 4)
-ab_folder(src/data       4     LEVEL -O2 UNITY 6 PRIVATE ab::zlib ab::zstd)
+ab_folder(src/data       4     LEVEL -O2 UNITY 6 PRIVATE ab::json ab::zlib ab::zstd)
 ab_folder(src/sparse     4     UNITY 6 PRIVATE ab::hwy)
 ab_folder(src/rendezvous 4     LEVEL -O2 UNITY 2)
 ab_folder(src/ps         5     LEVEL -O2 UNITY 7)
 ab_folder(src/opdef      5     LEVEL -O2 UNITY 6)
 ab_folder(src/ops        6     UNITY 5 HEADER ops/declare/declare.h
-                               COLD control declare detection distributed files metric quantize
+                               COLD control declare detection distributed files metric
                                PRIVATE ab::dnnl ab::hwy)
 ab_folder(src/autodiff   6     LEVEL -Os UNITY 7)
 ab_folder(src/graph      6     LEVEL -Os UNITY 8 HEADER graph/edit.h)

@@ -58,8 +58,12 @@ def declaration(name, info):
     if info is None:
         return MISSING, "no declaration in src/ops"
     files = naming(name, os.path.join("src", "ops", info["family"]), (".cc", ".h")) or ["in a table"]
-    declares = re.compile(r"AB_(OP|GRAD)\(%s\)|declare\w*\(\"%s\"" % (re.escape(name), re.escape(name)))
-    declaring = [path for path in files if path.endswith(".cc") and declares.search(read(path))]
+    # AB_OP(relu) or `{.type = "relu",`; then the first word of a row or a call: `{"relu",`, `unary("relu",`.
+    for pattern in r'AB_(OP|GRAD)\(%s\)|declare_op\("%s"|\.(type|name) = "%s"', r'^\s*[\w:<>, ]*[({]+"%s"[,)]':
+        declares = re.compile(pattern.replace("%s", re.escape(name)), re.M)
+        declaring = [path for path in files if path.endswith(".cc") and declares.search(read(path))]
+        if declaring:
+            break
     return OK, first_of(declaring or files, r"/%s\.cc$" % re.escape(name))
 
 

@@ -32,15 +32,12 @@ REFUSED_OPS = {
     "run_program": _OUT % "dygraph",
 }
 
-_OF_READERS = "the DataLoader of a reader describes its data, not the program"
 _OF_VALUES = "internal to Fluid; fetch values with Executor.run, and read data with a DataLoader"
 
 #: Methods of core classes that raise NotImplementedError, and why.
 REFUSED_METHODS = {
     "OpDesc": {"block": "use Operator.block"},
-    "VarDesc": {"set_name": "use Block._rename_var, which renames the variable in its operators as well",
-                **dict.fromkeys(("shapes", "set_shapes", "dtypes", "set_dtypes", "lod_levels", "set_lod_levels"),
-                                _OF_READERS)},
+    "VarDesc": {"set_name": "use Block._rename_var, which renames the variable in its operators as well"},
     "Variable": dict.fromkeys(("get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"),
                               _OF_VALUES),
 }

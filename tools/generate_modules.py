@@ -285,8 +285,7 @@ def other_names() -> list[str]:
     _absent = importlib.import_module("anabranch._absent")
     touched = listed("fluid_touched")
     lines = ["", "## Names outside `__all__`", "",
-             "These names are absent, too. They are private, but some scripts use them, as do copies of Fluid's own",
-             "modules.", "",
+             "These names are absent, too. Fluid does not list them in `__all__`, but some scripts use them.", "",
              "| name | use instead |", "|---|---|"]
     lines += ["| `%s` | %s |" % row for row in sorted(touched["members"].items())]
     lines += ["", "## Imperative mode, model compression and others", "",
@@ -309,11 +308,13 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     names_of = {module: names for module, names in absent.items() if names}
     total = {name for names in names_of.values() for name in names}
     lines = ["# Absent names", "",
-             "Of the public names (`__all__`) of PaddlePaddle Fluid 1.8.5, %d names in %d modules and all names of"
+             "Of the public names (`__all__`) of PaddlePaddle Fluid 1.8.5, %d names in %d modules are absent, and so"
              % (len(total), len(names_of)),
-             "%d other modules are absent. Anabranch has all others. An absent name raises" % len(gone),
-             "`AttributeError` or `ImportError`. Under `anabranch run`, scripts can import these names,",
-             "and their first use raises `NotImplementedError` with a hint.", "",
+             "are %d whole modules, apart from those [at the end](#imperative-mode-model-compression-and-others)."
+             % len(gone),
+             "All other public names are present. An absent name raises `AttributeError` or `ImportError`. Under",
+             "`anabranch run`, scripts can import these names, and their first use raises `NotImplementedError` with",
+             "a hint.", "",
              "`tools/generate_modules.py` writes this page from `tools/fluid_modules.json`,",
              "`fluid_elsewhere.json` and `fluid_touched.json`.", "",
              "## Names", "", "| module | absent names |", "|---|---|"]

@@ -43,14 +43,14 @@ def settings_page() -> str:
               for name, what, tolerance, switches in _core.pass_list()]
     return "\n".join([
         "# Settings", "",
-        "## Flags", "", "Set in the environment, or by `fluid.set_flags`.", "",
+        "## Flags", "", "Set a flag in the environment before the script starts, or call `fluid.set_flags`.", "",
         *table(("flag", "default", "meaning"), flags),
-        "## BuildStrategy", "", "How a program becomes a graph.", "",
+        "## BuildStrategy", "", "These fields control how a program is compiled to a graph.", "",
         *table(("field", "default", "meaning"), _fields(BuildStrategy)),
-        "## ExecutionStrategy", "", "How the graph is run.", "",
+        "## ExecutionStrategy", "", "These fields control how the graph runs.", "",
         *table(("field", "default", "meaning"), _fields(ExecutionStrategy)),
-        "## Passes", "", "In their order. `FLAGS_disable_passes` leaves out any of them.", "",
-        *table(("pass", "what it does", "values", "switched off by"), passes)])
+        "## Passes", "", "The passes run in this order. `FLAGS_disable_passes` disables any of them by name.", "",
+        *table(("pass", "what it does", "tolerance", "disabled by"), passes)])
 
 
 def commands_page() -> str:

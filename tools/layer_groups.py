@@ -25,7 +25,7 @@ def _group(page: str, title: str, purpose: str, modules: str, related: str = "")
 GROUPS = (
     _group("inputs", "Inputs and variables", "Declare the variables that a program is fed, keeps or loads.",
            "inputs create loads", "reading constants"),
-    _group("dense", "Dense layers", "Fully connected layers, dropout, and the usual steps around them.",
+    _group("dense", "Dense layers", "Fully connected layers, dropout, label smoothing and log-softmax.",
            "dense", "activations normalization products"),
     _group("activations", "Activations", "Nonlinear functions of single elements.",
            "_generated_activations activations", "elements dense"),
@@ -63,7 +63,7 @@ GROUPS = (
            "slices _generated_places index", "shapes"),
     _group("sequences", "Sequences", "Layers over sequences of different lengths: tensors with LoD.",
            "sequence sequence_rows _generated_sequences lod", "recurrent sequence_labels"),
-    _group("recurrent", "Recurrent layers", "LSTM and GRU layers, cells, and blocks that run once a time step.",
+    _group("recurrent", "Recurrent layers", "LSTM and GRU layers, cells, and blocks that run once per time step.",
            "recurrent stacked cells static_rnn dynamic_rnn", "sequences control_flow decoding"),
     _group("sequence_labels", "Sequence labels", "Conditional random fields, CTC and edit distance.",
            "alignments chains", "sequences losses"),
@@ -77,8 +77,8 @@ GROUPS = (
            "proposals rois targets ssd yolo_loss", "detection losses"),
     _group("learning_rates", "Learning rates", "Learning rates that change with the number of steps.",
            "learning_rate_scheduler"),
-    _group("short_forms", "Short forms", "Layers by names that other frameworks have for them.",
+    _group("short_forms", "Short forms", "Layers under the names that other frameworks use.",
            "composed short_names", "constants shapes"),
-    _group("reading", "Readers", "Readers inside a program, as Fluid had them before `DataLoader`.", "feeders",
+    _group("reading", "Readers", "Readers that are part of the program; `DataLoader` replaced them.", "feeders",
            "inputs"),
 )

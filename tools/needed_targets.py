@@ -2,7 +2,8 @@
 """Prints the build targets that tests need, one line.
 
     needed_targets.py [ARGUMENTS OF PYTEST]     targets for the test files and folders among the arguments
-    needed_targets.py --cpp FILTER              test programs that contain C++ tests matching a GoogleTest filter
+    needed_targets.py --cpp FILTER              test programs that contain C++ tests matching a GoogleTest filter, and
+                                                the plug-in that they load
 
 All Python tests need the package. A test that mentions the simulated device, or a program of build/release, itself or
 in a helper that it imports, needs those as well. Arguments that name no file select from all tests, so they need
@@ -16,7 +17,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGE = "python_package"
-EVERYTHING = [PACKAGE, "cpp_programs", "anabranch_simdevice"]
+PLUGIN = "anabranch_simdevice"
+EVERYTHING = [PACKAGE, "cpp_programs", PLUGIN]
 HELPERS = ("tests/support", "tests/ops", "tests/passes", "tests/trials", "tests/simdevice", "benchmarks",
            "tools", "tools/simdevice")
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.M)
@@ -77,8 +79,8 @@ def python_targets(arguments):
         for text in with_imports(path):
             found.update(dict.fromkeys(filter(None, (name for pair in PROGRAM.findall(text) for name in pair))))
             if DEVICE.search(text):
-                found["anabranch_simdevice"] = None
-    known = {"anabranch_simdevice"} | {os.path.basename(path)[:-3] for folder in ("examples", "benchmarks") for path in
+                found[PLUGIN] = None
+    known = {PLUGIN} | {os.path.basename(path)[:-3] for folder in ("examples", "benchmarks") for path in
                                        glob.glob(os.path.join(ROOT, folder, "cpp", "*.cc"))}
     return [PACKAGE] + sorted(known & set(found))
 
@@ -95,10 +97,15 @@ def matches(name, pattern):
 
 
 def cpp_targets(pattern):
-    """Test programs with at least one test that the filter selects."""
-    return [program for program, patterns in PROGRAMS
-            if any(matches("%s.%s" % test, pattern) for each in patterns for path in
-                   sorted(glob.glob(os.path.join(ROOT, each))) for test in CPP_TEST.findall(read(path)))]
+    """Test programs with at least one test that the filter selects, and the plug-in that these tests load."""
+    found, plugin = [], []
+    for program, patterns in PROGRAMS:
+        for path in sorted(path for each in patterns for path in glob.glob(os.path.join(ROOT, each))):
+            text = read(path)
+            if any(matches("%s.%s" % test, pattern) for test in CPP_TEST.findall(text)):
+                found += [] if program in found else [program]
+                plugin = [PLUGIN] if program == "anabranch_tests" and DEVICE.search(text) else plugin
+    return found + plugin
 
 
 def main(arguments):

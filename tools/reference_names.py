@@ -25,7 +25,8 @@ MODULES = {
     "fluid.profiler": "Profiler", "fluid.unique_name": "Unique names", "word2vec": "word2vec",
     "loops": "Training loops",
     "callbacks": "Callbacks", "checkpoints": "Checkpoints", "incremental": "Incremental training",
-    "predictor": "Predictors", "profiling": "Profiles", "progress": "Progress",
+    "schema": "Schemas", "features": "Features of a schema",
+    "predictor": "Predictors", "ranking": "Metrics of rankings", "profiling": "Profiles", "progress": "Progress",
 }
 
 

@@ -19,11 +19,13 @@ if _TYPE_CHECKING:
     from .incremental import warm_start
     from .loops import Loop
     from .predictor import Predictor
+    from .ranking import RankingMetrics
+    from .schema import Schema
 
 _sys.meta_path.append(_absent.finder)
 
-__all__ = ["Checkpoints", "Loop", "Predictor", "__version__", "batch", "compat", "dataset", "hash_ids", "reader",
-           "warm_start"]
+__all__ = ["Checkpoints", "Loop", "Predictor", "RankingMetrics", "Schema", "__version__", "batch", "compat", "dataset",
+           "hash_ids", "reader", "warm_start"]
 
 _on_demand.give(__name__, {
     ".checkpoints": "Checkpoints",
@@ -32,4 +34,6 @@ _on_demand.give(__name__, {
     ".incremental": "warm_start",
     ".loops": "Loop",
     ".predictor": "Predictor",
+    ".ranking": "RankingMetrics",
+    ".schema": "Schema",
 })

@@ -14,6 +14,7 @@ from .looking.command_line import Parser
 #: Name -> (module with parser() and main(arguments), description). A module is imported when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("shell", "writes the completion script of a shell, or a manual page"),
+    "data": ("starting.data_command", "describes the columns of files, and proposes a schema"),
     "doctor": ("doctor", "reports on this machine and this installation, and tests them"),
     "draw": ("looking.draw", "draws a saved model or the program of a script"),
     "explain": ("looking.explain", "shows what the graph passes did to a model or a script"),
@@ -21,12 +22,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("help", "explains an error, a layer, an operator or a flag"),
     "launch": ("launch", "starts the servers and workers of a cluster"),
     "profile": ("looking.profile", "profiles the steps of a script and writes an HTML page"),
+    "publish": ("following.publish_command", "copies checkpoints for serving, with smaller rows"),
     "ps": ("server_stats", "shows the traffic and the tables of parameter servers"),
     "run": ("run", "runs a script written for PaddlePaddle Fluid, unchanged"),
     "serve": ("serving.command", "serves a saved model over HTTP"),
     "strategies": ("tuning.strategies", "compares parameter-server strategies on a sample of a script"),
     "summary": ("summary", "lists the inputs, operators and parameters of a saved model"),
+    "table": ("looking.table", "shows, copies and compares growable embedding tables"),
+    "train": ("starting.train_command", "trains a first model on a CSV or libsvm file"),
     "tune": ("tuning.command", "finds the fastest settings for a script on this machine"),
+    "versions": ("following.command", "lists checkpoints, and pins the one that models follow"),
 }
 
 

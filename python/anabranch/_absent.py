@@ -15,7 +15,7 @@ from ._on_demand import no_attribute
 #: (prefix of a name, what to use instead); the first prefix that fits counts.
 _STATIC = ("this engine runs static programs: build the model with fluid.layers in a fluid.program_guard, and run it "
            "with fluid.Executor")
-_QUANTIZE = "append the fake_quantize_* operators to the program"
+_QUANTIZE = "use the passes of fluid.contrib.slim.quantization, or its PostTrainingQuantization"
 
 INSTEAD = (
     ("fluid.dygraph.checkpoint", "save and load a static program with fluid.save and fluid.load"),
@@ -29,13 +29,14 @@ INSTEAD = (
     ("fluid.dygraph.learning_rate_scheduler", "use the schedules of fluid.layers, such as piecewise_decay"),
     ("fluid.optimizer.LearningRateDecay", "use the schedules of fluid.layers, such as piecewise_decay"),
     ("fluid.dygraph", _STATIC),
-    ("fluid.framework.IrGraph", "passes are part of the engine; Program.draw and CompiledProgram.explain show programs "
-                                "and graphs"),
     ("fluid.framework.ParamBase", _STATIC),
     ("fluid.contrib.quantize", _QUANTIZE),
     ("fluid.contrib.QuantizeTranspiler", _QUANTIZE),
-    ("fluid.contrib.slim", _QUANTIZE + ", or compress the saved model with another tool"),
-    ("incubate", "write the loop with fluid.Executor; anabranch.progress prints a progress line"),
+    ("fluid.contrib.slim.quantization", _QUANTIZE),
+    ("fluid.contrib.slim", "fluid.contrib.slim.quantization quantizes models; for other compression, use "
+                           "another tool"),
+    ("incubate", "write the training loop with fluid.Executor, transform images with NumPy; anabranch.progress prints "
+                 "a progress line"),
     *((("fluid." + name), _STATIC) for name in (
         "BCELoss", "BatchNorm", "BilinearTensorProduct", "Conv", "Dropout", "Embedding", "GRUUnit", "GroupNorm",
         "InstanceNorm", "L1Loss", "Layer", "Linear", "MSELoss", "NCE", "NLLLoss", "PRelu", "Pool2D", "SpectralNorm",

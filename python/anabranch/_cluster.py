@@ -12,20 +12,20 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from . import _core
-from .fluid.errors import InvalidValue, Unsupported
+from .fluid.errors import InvalidType, InvalidValue, Unavailable, Unsupported
 
 if TYPE_CHECKING:
     from ._core import Scope
 
 Server = _core.PServer
 
-_FILE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two looks for a file that others have
+_FILE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two checks for a file that others have
 
 _local_servers: list[threading.Thread] = []
 
@@ -67,6 +67,12 @@ def wait_for_local_servers() -> None:
 def server_stats(endpoint: str, deadline_ms: int) -> str:
     """str: statistics of a server, for any caller."""
     return str(_core.ps_server_stats(endpoint, deadline_ms))
+
+
+def table_part(endpoint: str, variable: int, part: int, bits: int, deadline_ms: int) -> bytes:
+    """bytes: the header of a growable table's file and the rows of one of 2 ** ``bits`` parts, for any caller; no rows
+    with 0 bits."""
+    return bytes(_core.ps_table_part(endpoint, variable, part, bits, deadline_ms))
 
 
 # ---- workers of servers
@@ -135,6 +141,11 @@ def communicator_flush() -> None:
 def pull(trainer: int, endpoint: str, name: str) -> numpy.ndarray:
     """numpy.ndarray: a variable of a server."""
     return numpy.asarray(_core.ps_pull(trainer, endpoint, name))
+
+
+def recorded_since(trainer: int, shards: Sequence[tuple[str, str]]) -> list[int]:
+    """list of int: for each shard of a table the link since which its server has recorded changes."""
+    return list(_core.ps_recorded_since(trainer, list(shards)))
 
 
 def save_table(trainer: int, shards: Sequence[tuple[str, str]], path: str) -> None:
@@ -318,6 +329,32 @@ def _rows_of_all(role, mine):
     return numpy.stack([numpy.frombuffer(data, mine.dtype).reshape(mine.shape) for _, _, data in given])
 
 
+def role_of(fleet: Any, what: str) -> Any:
+    """RoleMakerBase: the role of this process.
+
+    Args:
+        fleet: the ``fleet`` object.
+        what (str): function to which the user has passed it.
+    """
+    role = getattr(fleet, "_role", None)
+    if not callable(role):
+        raise InvalidType("%s: fleet must be a fleet object, got %s" % (what, type(fleet).__name__))
+    return role()
+
+
+def gather_arrays(role: Any, mine: numpy.ndarray) -> list[numpy.ndarray]:
+    """list of numpy.ndarray: those of all workers, in the order of the workers.
+
+    Args:
+        role (RoleMakerBase): the role of this process.
+        mine (numpy.ndarray): int64 or float64, [N], where each worker has its own N.
+    """
+    sizes = _rows_of_all(role, numpy.array([mine.size], "int64"))[:, 0]
+    padded = numpy.zeros(int(sizes.max()), mine.dtype)
+    padded[:mine.size] = mine
+    return [row[:size] for row, size in zip(_rows_of_all(role, padded), sizes)]
+
+
 def all_gather(role: Any, value: Any) -> list[Any]:
     """list: the values of all workers, in the order of the workers.
 
@@ -328,7 +365,31 @@ def all_gather(role: Any, value: Any) -> list[Any]:
     if not role.get_pserver_endpoints():
         return [json.loads(text) for text in _gather_bytes(role, json.dumps(value).encode())]
     text = numpy.frombuffer(json.dumps(value).encode(), "uint8").astype("int64")
-    sizes = _rows_of_all(role, numpy.array([text.size], "int64"))[:, 0]
-    padded = numpy.zeros(int(sizes.max()), "int64")
-    padded[:text.size] = text
-    return [json.loads(bytes(row[:size].astype("uint8"))) for row, size in zip(_rows_of_all(role, padded), sizes)]
+    return [json.loads(bytes(row.astype("uint8"))) for row in gather_arrays(role, text)]
+
+
+def meet(role: Any) -> None:
+    """Waits until all workers have called this function."""
+    if role.worker_num() > 1:
+        all_gather(role, "")
+
+
+def by_first_worker(role: Any, what: str, do: Callable[[], object]) -> None:
+    """Calls ``do`` in the first worker. All workers call this function, and return when it is done.
+
+    Args:
+        role (RoleMakerBase): the role of this process.
+        what (str): name of the action, for the error of the other workers if it fails.
+        do (callable): the action.
+    """
+    failed = ""
+    try:
+        if role.is_first_worker():
+            do()
+    except Exception as error:
+        failed = str(error) or type(error).__name__
+        raise
+    finally:
+        told = all_gather(role, failed)[0] if role.worker_num() > 1 else ""
+    if told:
+        raise Unavailable("%s: the first worker failed: %s" % (what, told))

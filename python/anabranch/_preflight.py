@@ -22,7 +22,7 @@ def check(logs: str, servers: Sequence[str], workers: Sequence[str], host: str |
     addresses = [*servers, *workers]
     twice = sorted({one for one in addresses if addresses.count(one) > 1})
     if twice:
-        raise InvalidValue("two processes have one address: %s" % ", ".join(twice))
+        raise InvalidValue("two processes have the same address: %s" % ", ".join(twice))
     mine = [one for one in addresses if host is None or one.rpartition(":")[0] == host]
     if not mine:
         raise InvalidValue("no process belongs to this host: it is %s, the addresses are %s"

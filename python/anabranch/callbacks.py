@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import fluid
+from ._kept_model import KeptModel
 from .fluid import arguments, user_warnings
-from .fluid.errors import InvalidValue, Unavailable, UnknownName
+from .fluid.errors import InvalidValue, NotAllowed, Unavailable, UnknownName
 from .loops import Loop
 
 __all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
@@ -100,7 +102,8 @@ class _Best(Callback):
 
 
 class EarlyStopping(_Best):
-    """Ends the loop when a value has not improved for a number of epochs. NaN is never an improvement.
+    """Ends the loop when a value has not improved for a number of epochs. NaN is never an improvement. The workers of a
+    cluster stop after the same epoch if their loops have a ``fleet``.
 
     Args:
         value (str): name of a value that is passed to ``loop.log_epoch`` or ``loop.log``.
@@ -145,6 +148,11 @@ class EarlyStopping(_Best):
 class BestModel(_Best):
     """Keeps the parameters of the epoch with the best value, in files of ``fluid.save``.
 
+    In a cluster, pass ``fleet`` to the loop: the first worker then writes the files. Workers without servers load them
+    at the end, so they must see the same folder. With parameter servers, ``path`` is a folder with one file for each
+    variable. At the end of the loop, the servers still have the values of the last epoch; :meth:`save_inference_model`
+    exports the best ones.
+
     Args:
         path (str): prefix of the files. The folder is created if necessary.
         value (str): name of a value that is passed to ``loop.log_epoch`` or ``loop.log``.
@@ -172,26 +180,66 @@ class BestModel(_Best):
     def __init__(self, path: str, value: str, program: Any, mode: str = "min", restore: bool = True,
                  scope: Any = None) -> None:
         super().__init__(value, mode, 0.0)
-        self.path, self._program, self._restore = os.fspath(path), program, restore
-        self._scope = fluid.global_scope() if scope is None else scope
+        self.path, self._restore = os.fspath(path), restore
+        self._files = KeptModel(self.path, program, fluid.global_scope() if scope is None else scope)
+
+    def begin(self, loop: Loop) -> None:
+        self._files.join(loop.fleet)
 
     def epoch_end(self, loop: Loop) -> None:
         if self._is_better(loop):
-            os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
-            with fluid.scope_guard(self._scope):
-                fluid.save(self._program, self.path)
+            self._files.save(loop.epoch)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        if state["best"] is not None and not os.path.exists(self.path + ".pdparams"):
+        if state["best"] is not None and not self._files.exists(state["best_epoch"]):
             user_warnings.warn("BestModel: %s.pdparams of epoch %d is missing: the best value starts over"
                                % (self.path, state["best_epoch"] + 1))
             return
         super().set_state(state)
 
     def end(self, loop: Loop) -> None:
-        if self._restore and self.best is not None:
-            with fluid.scope_guard(self._scope):
-                fluid.load(self._program, self.path)
+        if not self._restore or self.best_epoch is None:
+            return
+        if self._files.on_servers() and self.best_epoch != loop.epoch and loop.fleet.is_first_worker():
+            user_warnings.warn("BestModel: the servers have the parameters of epoch %d, and %s those of epoch %d, the "
+                               "best one: export them with BestModel.save_inference_model"
+                               % (loop.epoch + 1, self.path, self.best_epoch + 1))
+        self._files.restore()
+
+    def save_inference_model(self, dirname: str, feeded_var_names: Sequence[str], target_vars: Sequence[Any],
+                             executor: Any, schema: Any = None) -> None:
+        """Saves a model for inference with the best parameters. In a cluster, all workers call it after the loop, and
+        the first one writes.
+
+        Args:
+            dirname (str): folder.
+            feeded_var_names (list of str): names of the fed variables.
+            target_vars (list of Variable): results of the model.
+            executor (Executor): executor of this process.
+            schema (Schema, optional): as for ``fluid.io.save_inference_model``.
+
+        Raises:
+            RuntimeError: no epoch had a value; or, in all workers, the first worker could not write.
+
+        Examples:
+            >>> import tempfile, anabranch, anabranch.fluid as fluid
+            >>> from anabranch.callbacks import BestModel
+            >>> y = fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+            >>> exe = fluid.Executor()
+            >>> _ = exe.run(fluid.default_startup_program())
+            >>> folder = tempfile.mkdtemp()
+            >>> best = BestModel(folder + "/best", "loss", fluid.default_main_program())
+            >>> loop = anabranch.Loop([best], show=False)
+            >>> for epoch in loop.epochs(1):
+            ...     loop.log_epoch(loss=0.5)
+            >>> best.save_inference_model(folder + "/model", ["x"], [y], exe)
+            >>> anabranch.Predictor(folder + "/model").input_names
+            ['x']
+        """
+        if self.best_epoch is None:
+            raise NotAllowed("BestModel.save_inference_model: %s had no value that is a number in any epoch"
+                             % self.value)
+        self._files.export(self.best_epoch, dirname, feeded_var_names, target_vars, executor, schema)
 
 
 class TensorBoard(Callback):

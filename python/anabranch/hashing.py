@@ -1,4 +1,4 @@
-"""``anabranch.hash_ids``, which computes the ids that the reader gives to text."""
+"""``anabranch.hash_ids``, which computes the ids to which data sets map text."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ def hash_ids(values: Sequence[str | bytes | int] | Any, salt: str | int, buckets
     predictor. The ids do not depend on the machine, and stay the same in later versions.
 
     Args:
-        values (list or numpy.ndarray): texts as they are in the file, without quotes. An int stands for its digits.
-        salt (str|int): name of the column, or of ``salt`` in its line of the format; the number of the column if the
-            format numbers it.
-        buckets (int): number after ``hash``, at least 1.
+        values (list or numpy.ndarray): texts as they are in the file, without quotes. An int is hashed as its digits.
+        salt (str|int): the salt of the column in the format of the data set. Without an option ``salt``, it is the name
+            of the column, or its number if the format refers to the column by number.
+        buckets (int): number of ids, at least 1: the number after the option ``hash``.
 
     Returns:
         numpy.ndarray: int64, of the shape of ``values``.
 
     Raises:
-        TypeError: a value is neither text nor an integer, or ``salt`` has another type.
+        TypeError: a value is neither text nor an integer, or ``salt`` is neither a str nor an int.
         ValueError: ``buckets`` is below 1, or ``salt`` is a number below 0.
 
     Examples:
@@ -54,10 +54,8 @@ def hash_ids(values: Sequence[str | bytes | int] | Any, salt: str | int, buckets
 
 
 def _bytes(value):
-    if isinstance(value, bytes):
+    if isinstance(value, (bytes, str)):
         return value
-    if isinstance(value, str):
-        return value.encode()
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return b"%d" % int(value)
     raise InvalidType("hash_ids: a value must be a str, bytes or an int, got %s %r: text and ids have one spelling only"

@@ -25,7 +25,8 @@ _MODULES = ("fluid", "fluid.layers", "fluid.optimizer", "fluid.initializer", "fl
             "fluid.io", "fluid.metrics", "fluid.nets", "fluid.profiler")
 
 #: Modules of this package with names that Fluid does not have.
-_OWN = ("checkpoints", "loops", "predictor", "incremental", "hashing", "callbacks", "progress", "word2vec")
+_OWN = ("checkpoints", "loops", "predictor", "schema", "features", "incremental", "hashing", "callbacks", "progress",
+        "word2vec")
 #: A line of a docstring above this width goes on in the next line.
 _SOURCE_WIDTH = 90
 _CODE = (">>>", "... ")

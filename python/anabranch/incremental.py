@@ -157,9 +157,9 @@ def _compare(variable, value, new, done):
 def _read_table(variable, path, new, done, scope):
     fresh = _core.Scope().var(variable.name)
     try:
-        _core.load_growable_table(fresh, scope.find_var(variable.name), variable.name, path)
+        tables.load_table(fresh, scope.find_var(variable.name), variable.name, path)
     except ShapeMismatch:
-        _core.load_growable_table(fresh, None, variable.name, path)   # by its own rules, to be looked at
+        tables.load_table(fresh, None, variable.name, path)   # by its own rules, to be looked at
         done.other_shape.append((variable.name, _rows(scope.find_var(variable.name)), _rows(fresh)))
         return
     new[variable.name] = fresh

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from . import _cluster
 from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
 from .progress import EPOCH, LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
@@ -27,12 +28,18 @@ class Loop:
     never wraps: fields that do not fit are omitted. Elsewhere, a line is printed every five seconds. On a cluster, only
     the first worker prints.
 
+    With a ``fleet``, the workers of a cluster run one loop: at the end of each epoch, before the callbacks are called,
+    ``values`` become the means over all workers, and if :meth:`stop` was called in one worker, all stop after the same
+    epoch. Callbacks therefore decide the same in all workers. All workers run the same number of epochs, and log the
+    same names.
+
     Args:
         callbacks (list of Callback, optional): callbacks, in the order of their calls.
         unit (str): plural name for the rows of a batch. Default "samples".
         show (bool, optional): prints the line. None: as described above. Default None.
         stream (file, optional): output of the line. Default ``sys.stderr``.
         now (callable): clock that returns seconds. Default ``time.perf_counter``.
+        fleet (Fleet, optional): the initialized ``fleet`` object of this process, of parameter servers or collective.
 
     Attributes:
         epoch (int): number of the current epoch, from 0 (the line counts from 1).
@@ -40,9 +47,10 @@ class Loop:
         values (dict): name -> newest logged float.
         smoothed (dict): name -> Smooth of a value per step.
         stopped (str): reason that was passed to :meth:`stop`, or None.
+        fleet (Fleet): the argument ``fleet``.
 
     Raises:
-        TypeError: a callback has the wrong type.
+        TypeError: a callback or ``fleet`` has the wrong type.
 
     Examples:
         >>> import anabranch
@@ -56,7 +64,7 @@ class Loop:
     """
 
     def __init__(self, callbacks: Sequence[Callback] = (), unit: str = "samples", show: bool | None = None,
-                 stream: TextIO | None = None, now: Any = time.perf_counter) -> None:
+                 stream: TextIO | None = None, now: Any = time.perf_counter, fleet: Any = None) -> None:
         from .callbacks import Callback
         for callback in callbacks:
             if not isinstance(callback, Callback):
@@ -65,6 +73,9 @@ class Loop:
         self._callbacks, self._unit, self._now = list(callbacks), unit, now
         self._stream = sys.stderr if stream is None else stream
         self._show = show
+        self.fleet = fleet
+        self._role = None if fleet is None else _cluster.role_of(fleet, "Loop")
+        self._is_shared = self._role is not None and self._role.worker_num() > 1
         self.epoch = self.step = 0
         self.values: dict[str, float] = {}
         self.smoothed: dict[str, Smooth] = {}
@@ -98,7 +109,9 @@ class Loop:
                 self._in_epoch = True
                 yield self.epoch
                 self._in_epoch = False
+                self._share_values()
                 self._call("epoch_end")
+                self._share_stop()
                 if self.stopped is not None:
                     self._say("stopped after epoch %d: %s" % (self.epoch + 1, self.stopped))
                     break
@@ -115,7 +128,7 @@ class Loop:
         line = _Line(self, _length(batches) or self._epoch_steps)
         source, done, complete = iter(batches), 0, False
         try:
-            while self.stopped is None:
+            while self.stopped is None or self._is_shared:   # other workers may wait for the steps of this one
                 asked = self._now()
                 try:
                     batch = next(source)
@@ -153,8 +166,28 @@ class Loop:
                                                              for name in values)))
 
     def stop(self, why: str) -> None:
-        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch, and prints the reason ``why``."""
+        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch, and prints the reason ``why``. If
+        there are several workers, all of them complete their steps of this epoch."""
         self.stopped = why
+
+    # ---- the workers of a cluster
+
+    def _share_values(self):
+        if not self._is_shared:
+            return
+        everyone = _cluster.all_gather(self._role, self.values)
+        for worker, other in enumerate(everyone):
+            if set(other) != set(self.values):
+                raise InvalidValue("Loop: all workers must log the same values, got %s, and %s from worker %d" % (
+                    ", ".join(sorted(self.values)) or "none", ", ".join(sorted(other)) or "none", worker))
+        for name, mine in self.values.items():
+            values = [other[name] for other in everyone]
+            if not all(value == mine for value in values):      # the mean of equal numbers may differ from them
+                self.values[name] = float(np.mean(values))
+
+    def _share_stop(self):
+        if self._is_shared:
+            self.stopped = next((why for why in _cluster.all_gather(self._role, self.stopped) if why is not None), None)
 
     # ---- the state in a checkpoint
 

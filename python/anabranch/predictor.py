@@ -10,8 +10,11 @@ from . import _core
 from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue
 from .fluid.executor import Executor
-from .fluid.io.inference_model import load_inference_model
+from .fluid.io.inference_model import load_inference_model, schema_path
 from .fluid.scope import scope_guard
+from .following.follower import Follower
+from .following.trial import Trial
+from .schema import Schema
 
 __all__ = ["Predictor"]
 
@@ -21,6 +24,9 @@ class Predictor:
 
     Only one thread at a time may run a predictor. Give each further thread a :meth:`clone`; clones share the
     parameters.
+
+    With ``follow``, the predictor has the values of the latest checkpoint of a training run, and a thread brings it to
+    each new one. Every run uses the values of a single checkpoint.
 
     Args:
         dirname (str|None): folder of the model. If None, ``model_filename`` and ``params_filename`` are the bytes of
@@ -32,9 +38,19 @@ class Predictor:
             ``FLAGS_spin_us`` microseconds (default: 100), each on one core, and then sleep, so a later run has to wake
             them first. Results do not depend on the number of threads.
         trusted (bool): admits operators with side effects, for models that you trust. Default False.
+        follow (str, optional): folder of :class:`anabranch.Checkpoints`, or a copy of it that is kept up to date. Until
+            it has a whole checkpoint, the predictor has the values of ``dirname``.
+        poll_s (float): seconds between two checks of the folder ``follow``, above 0. Default 0.1.
+        warm_up (dict or list, optional): inputs, as for :meth:`run`, on which each checkpoint is run before its values
+            are used. A checkpoint whose run fails, or gives NaN or infinity, is not used. Needs ``follow``.
+
+    Attributes:
+        schema (Schema|None): the schema of raw rows that was saved with the model.
 
     Raises:
-        ValueError: the folder does not exist, the program has a different version, or an operator has side effects.
+        ValueError: the folder does not exist, the program has a different version, an operator has side effects, the
+            schema does not match the inputs, ``poll_s`` is not above 0, or ``warm_up`` has other inputs than the
+            model or no ``follow``.
         EnforceNotMet: files are missing or damaged.
 
     Examples:
@@ -52,16 +68,49 @@ class Predictor:
 
     def __init__(self, dirname: str | None, model_filename: str | bytes | None = None,
                  params_filename: str | bytes | None = None,
-                 num_threads: int = 1, trusted: bool = False) -> None:
+                 num_threads: int = 1, trusted: bool = False, follow: str | None = None, poll_s: float = 0.1,
+                 warm_up: Mapping[str, Any] | Sequence[Any] | None = None) -> None:
         if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 0:
             raise InvalidValue("Predictor: num_threads must be a number >= 0, got %r" % (num_threads,))
-        scope = _core.Scope()
-        with scope_guard(scope):
+        if not poll_s > 0:
+            raise InvalidValue("Predictor: poll_s must be above 0, got %r" % (poll_s,))
+        if warm_up is not None and follow is None:
+            raise InvalidValue("Predictor: warm_up needs follow")
+        self._scope, self._threads = _core.Scope(), num_threads
+        with scope_guard(self._scope):
             loaded = load_inference_model(None if dirname is None else os.fspath(dirname), Executor(),
                                           model_filename, params_filename, trusted=trusted)  # type: ignore[arg-type]
         self.program, self._inputs, targets = loaded
         self._outputs = [target.name for target in targets]
-        self._engine = _core.Predictor(self.program.desc, scope, self._inputs, self._outputs, num_threads)
+        text = "" if dirname is None else _schema_text(os.fspath(dirname), model_filename)
+        self._engine = _core.Predictor(self.program.desc, self._scope, self._inputs, self._outputs, num_threads, text)
+        self.schema = Schema.from_json(text) if text else None
+        self._reader = self._engine.row_reader() if text else None
+        self.follower: Follower | None = None
+        if follow is not None:
+            self._follow(follow, poll_s, warm_up)
+
+    def _follow(self, root, poll_s, warm_up):
+        trial = None
+        if warm_up is not None:
+            values = self._ordered("Predictor: warm_up", warm_up)
+            self._engine.run(values, True)   # an error of the inputs is not one of a version
+            trial = Trial(self.program, self._inputs, self._outputs, values, self._threads)
+        self.follower = Follower(os.fspath(root), self.program, self._scope, poll_s, trial=trial)
+        self._engine.follow(self.follower.model)
+        self.follower.poll()
+        self.follower.start()
+
+    @property
+    def version(self) -> int:
+        """int: number of the checkpoint that gave the last result. 0: the values are those of the model's own folder,
+        or nothing was run."""
+        return int(self._engine.version)
+
+    def close(self) -> None:
+        """Stops following. The predictor and its clones keep their version."""
+        if self.follower is not None:
+            self.follower.stop()
 
     @property
     def input_names(self) -> list[str]:
@@ -92,21 +141,68 @@ class Predictor:
         """
         if unknown:
             arguments.refuse(Predictor.run, unknown)
+        return self._engine.run(self._ordered("Predictor.run: inputs", inputs), return_numpy)
+
+    def _ordered(self, what, inputs):
+        """Values in the order of the model's inputs."""
         if isinstance(inputs, Mapping):
             if set(inputs) != set(self._inputs):
-                raise InvalidValue("Predictor.run: inputs must be %s, got %s"
-                                   % (", ".join(self._inputs), ", ".join(map(str, inputs)) or "nothing"))
-            values = [inputs[name] for name in self._inputs]
-        elif isinstance(inputs, (list, tuple)):
-            values = list(inputs)
-        else:
-            raise InvalidType("Predictor.run: inputs must be a dict or a list, got %s" % type(inputs).__name__)
-        return self._engine.run(values, return_numpy)
+                raise InvalidValue("%s must be %s, got %s" % (what, ", ".join(self._inputs),
+                                                              ", ".join(map(str, inputs)) or "nothing"))
+            return [inputs[name] for name in self._inputs]
+        if isinstance(inputs, (list, tuple)):
+            return list(inputs)
+        raise InvalidType("%s must be a dict or a list, got %s" % (what, type(inputs).__name__))
+
+    @arguments.collects_unknown
+    def run_rows(self, rows: Sequence[Any] | Mapping[str, Any], return_numpy: bool = True,
+                 **unknown: arguments.Unpack[arguments.Nothing]) -> list[Any]:
+        """Runs the model on raw rows, which the schema of the model transforms to inputs as the reader did in training.
+
+        Args:
+            rows (list|dict): a list of dicts, a dict of lists or arrays, a data frame of pandas, or a table with
+                ``__arrow_c_stream__``, as for :meth:`Schema.feed`; the columns of the model's inputs are needed, others
+                are ignored.
+            return_numpy (bool): as for :meth:`run`. Default True.
+
+        Returns:
+            list: values of :attr:`output_names`, as of :meth:`run`.
+
+        Raises:
+            LookupError: the model was saved without a schema.
+            ValueError: there are no rows, or one of them is malformed. The message names row and column.
+
+        Examples:
+            >>> import tempfile, anabranch, anabranch.fluid as fluid
+            >>> folder = tempfile.mkdtemp()
+            >>> schema = anabranch.Schema()
+            >>> price = schema.number("price").missing(7)
+            >>> x = schema.inputs()["price"]
+            >>> y = fluid.layers.fc(x, 1, param_attr=fluid.initializer.Constant(2.0))
+            >>> exe = fluid.Executor()
+            >>> _ = exe.run(fluid.default_startup_program())
+            >>> _ = fluid.io.save_inference_model(folder, ["price"], [y], exe, schema=schema)
+            >>> predictor = anabranch.Predictor(folder)
+            >>> predictor.run_rows([{"price": "1.5"}, {"price": None}])[0].tolist()
+            [[3.0], [14.0]]
+        """
+        if unknown:
+            arguments.refuse(Predictor.run_rows, unknown)
+        return self._engine.run_rows(self._reader or self._engine.row_reader(), rows, return_numpy)
+
+    def _read_rows(self, rows):
+        """The inputs that follow from raw rows, in the order of :attr:`input_names`."""
+        reader = self._reader or self._engine.row_reader()
+        values = reader.values(rows)
+        if not reader.rows:
+            raise InvalidValue("Predictor: there must be at least one row, got none")
+        return values
 
     def clone(self) -> Predictor:
         """Predictor: a predictor for another thread that shares the parameters."""
         other = copy.copy(self)
         other._engine = self._engine.clone()
+        other._reader = self._reader and self._reader.clone()
         return other
 
     def explain(self) -> str:
@@ -115,6 +211,11 @@ class Predictor:
 
     def __repr__(self) -> str:
         return "Predictor(%s -> %s)" % (", ".join(self._inputs), ", ".join(self._outputs))
+
+
+def _schema_text(dirname, model_filename):
+    path = schema_path(dirname, model_filename)
+    return _core.read_file_of(dirname, path).decode() if os.path.exists(path) else ""
 
 
 arguments.explain(globals())

@@ -19,10 +19,12 @@ from typing import Any
 from . import _cluster
 from .looking.command_line import Parser, complain
 
-_COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us",
-           "found", "missed")
-_COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us",
-            "stale 50 %", "90 %")
+_COUNTS = ("number", "rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us",
+           "found", "missed", "created", "waiting", "refused", "evicted", "expired", "shrunk")
+_GONE = ("evicted", "expired", "shrunk")
+_COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us",
+            "pushes/s", "rows/s", "us", "stale 50 %", "90 %",
+            "new/min", "gone/min")
 _NAMED = 3                         # workers for which others have waited longest
 _TROUBLE = {"refused": "requests were refused", "malformed": "requests were not valid messages",
             "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
@@ -45,8 +47,10 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
         contains, for each worker, the time that other workers have waited for it in steps of sync training, sums and
         barriers. "tables" contains, for each table with sparse gradients: rows, bytes, pulls, rows_pulled, pull_us
         (total time within the server), pushes, rows_pushed, push_us, "found" and "missed" (for a growable table:
-        lookups of ids with and without a row), and "late": the numbers of pushes from workers that had not seen 0, 1, 2
-        to 3, 4 to 7 ... updates.
+        lookups of ids with and without a row), "created" (rows of it), "waiting" and "refused" (occurrences of ids
+        without a row in updates: not admitted yet, or without room), "evicted", "expired" and "shrunk" (rows that were
+        removed at the limit, by age and by score), "number" (of the table on the server), and "late": the numbers of
+        pushes from workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
 
     Raises:
         RuntimeError: no server answers at the address.
@@ -99,7 +103,7 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
             samples.setdefault("awaited_us", []).append('{%s,trainer="%d"} %d' % (labels, trainer, number))
         for table, counts in sorted(one["tables"].items()):
             mine = labels + ',table="%s"' % table.replace("\\", r"\\").replace('"', r'\"')
-            for name in _COUNTS:
+            for name in _COUNTS[1:]:
                 samples.setdefault("table_" + name, []).append("{%s} %d" % (mine, counts[name]))
             below = 0
             for place, count in enumerate(counts["late"]):
@@ -139,7 +143,9 @@ def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | No
                          "%.0f" % (new["pull_us"] / max(1, new["pulls"])),
                          *["%.0f" % (new[k] / seconds) for k in ("pushes", "rows_pushed")],
                          "%.0f" % (new["push_us"] / max(1, new["pushes"])),
-                         str(staleness(late, 0.5)), str(staleness(late, 0.9))))
+                         str(staleness(late, 0.5)), str(staleness(late, 0.9)),
+                         *["%.0f" % (60 * count / seconds) for count in (new["created"],
+                                                                        sum(new[k] for k in _GONE))]))
     widths = [max(len(row[c]) for row in rows) for c in range(len(_COLUMNS))]
     lines = ["  ".join(text.ljust(w) if c < 2 else text.rjust(w)
                        for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows]

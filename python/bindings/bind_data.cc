@@ -13,6 +13,7 @@
 #include "data/part_stream.h"
 #include "data/row_format.h"
 #include "data/row_parser.h"
+#include "table_file.h"
 
 namespace anabranch::python {
 namespace {
@@ -30,6 +31,16 @@ nb::dict statistics_dict(const data::Statistics& s) {
   out["blocked_s"] = s.blocked_s;
   out["waited_s"] = s.waited_s;
   return out;
+}
+
+// A stream whose threads end without the GIL, for which one of them may wait, even if Python drops it.
+std::shared_ptr<data::BatchStream> closed_unlocked(std::shared_ptr<data::BatchStream> stream) {
+  data::BatchStream* const plain = stream.get();
+  return {plain, [held = std::move(stream)](data::BatchStream*) mutable {
+            if (!PyGILState_Check()) return held.reset();
+            const Unlocked unlocked;
+            held.reset();
+          }};
 }
 
 // The next batch with separate tensors, as {name: LoDTensor}; None at the end.
@@ -52,15 +63,18 @@ nb::object next_batch(data::BatchStream& stream) {
 }
 
 // salt: the name of a column or table, or the number of a column.
-std::vector<int64_t> hash_ids(const std::vector<nb::bytes>& texts, const std::variant<uint64_t, std::string>& salt,
-                              uint64_t buckets) {
+std::vector<int64_t> hash_ids(const std::vector<std::variant<nb::bytes, std::string>>& texts,
+                              const std::variant<uint64_t, std::string>& salt, uint64_t buckets) {
   AB_CHECK(buckets > 0, InvalidArgument, "hash_ids: buckets must be above 0, got 0");
   const auto* name = std::get_if<std::string>(&salt);
   const uint64_t seed = name ? data::salt_of(*name) : std::get<uint64_t>(salt);
   std::vector<int64_t> ids;
   ids.reserve(texts.size());
-  for (const nb::bytes& text : texts) {
-    ids.push_back(static_cast<int64_t>(data::hashed_id({text.c_str(), text.size()}, seed, buckets)));
+  for (const auto& given : texts) {
+    const auto* bytes = std::get_if<nb::bytes>(&given);
+    const std::string_view text =
+        bytes ? std::string_view(bytes->c_str(), bytes->size()) : std::string_view(std::get<std::string>(given));
+    ids.push_back(static_cast<int64_t>(data::hashed_id(text, seed, buckets)));
   }
   return ids;
 }
@@ -143,6 +157,13 @@ void bind_settings(nb::module_& m) {
                           max_rows, file};
           },
           nb::arg("kind"), nb::arg("max_rows"), nb::arg("file"))
+      .def(
+          "set_share",
+          [](S& s, double begin, double end, uint64_t seed) {
+            s.share = {begin, end, seed};
+          },
+          nb::arg("begin"), nb::arg("end"), nb::arg("seed"))
+      .def("set_open_table", &set_open_table, nb::arg("open"))
       .def_rw("files", &S::files)
       .def_rw("format", &S::format)
       .def_rw("pipe_command", &S::pipe_command)
@@ -184,7 +205,7 @@ void bind_data(nb::module_& m) {
           "open",
           [](D& self, bool ordered, int threads) {
             const Unlocked unlocked;
-            return self.open({ordered, threads, check_signals});
+            return closed_unlocked(self.open({ordered, threads, check_signals}));
           },
           nb::arg("ordered") = true, nb::arg("threads") = 0)
       .def(

@@ -11,6 +11,7 @@
 #include "bind_ir.h"
 #include "ir/serialize.h"
 #include "opdef/append_op.h"
+#include "opdef/check_attrs.h"
 
 namespace anabranch::python {
 namespace {
@@ -58,6 +59,30 @@ template <class T, class Fn> auto changed(Fn fn) {
   };
 }
 
+// NAME and set_NAME: a property of each tensor in the batches of a reader. Values that are set change the number of
+// tensors.
+template <class T, class Get, class Set>
+void bind_elements(nb::class_<VarDesc>& desc, const std::string& name, Get get, Set set) {
+  const auto check = [name](const VarDesc& v) {
+    AB_CHECK(v.var->kind == VarKind::kReader, InvalidArgument, "{}: variable {} must be a reader, got {}", name,
+             v.var->name, var_kind_name(v.var->kind));
+  };
+  desc.def(name.c_str(), [check, get](const VarDesc& v) {
+    check(v);
+    nb::list all;
+    for (const auto& element : v.var->elements) all.append(get(element));
+    return all;
+  });
+  desc.def(("set_" + name).c_str(), [check, set](VarDesc& v, const std::vector<T>& values) {
+    check(v);
+    std::vector<ir::Var::Element> elements = v.var->elements;
+    elements.resize(values.size());
+    for (size_t i = 0; i < values.size(); ++i) set(elements[i], values[i]);
+    v.var->elements = std::move(elements);
+    v.program->touch();
+  });
+}
+
 void bind_var_desc(nb::module_& m) {
   nb::class_<VarDesc> desc(m, "VarDesc", "A variable of a program, with the methods that Fluid gives it.");
   desc.def("name", [](const VarDesc& v) { return v.var->name; })
@@ -83,11 +108,15 @@ void bind_var_desc(nb::module_& m) {
   m.def(
       "var_desc", [](const ir::Block& block, const ir::VarRef& var) { return *desc_of(block, var); }, nb::arg("block"),
       nb::arg("var"));
-  for (const char* name : {"shapes", "set_shapes", "dtypes", "set_dtypes", "lod_levels", "set_lod_levels"}) {
-    desc.def(name, [name](VarDesc&, nb::args) {
-      AB_THROW(Unsupported, "{} is not available: the DataLoader, not the program, knows what a reader returns", name);
-    });
-  }
+  bind_elements<std::vector<int64_t>>(
+      desc, "shapes", [](const ir::Var::Element& e) { return e.shape.to_vector(); },
+      [](ir::Var::Element& e, const std::vector<int64_t>& shape) { e.shape = Shape(shape); });
+  bind_elements<int>(
+      desc, "lod_levels", [](const ir::Var::Element& e) { return e.lod_level; },
+      [](ir::Var::Element& e, int level) { e.lod_level = level; });
+  bind_elements<int64_t>(
+      desc, "dtypes", [](const ir::Var::Element& e) { return var_type(static_cast<int>(e.dtype)); },
+      [](ir::Var::Element& e, int64_t dtype) { e.dtype = dtype_from_number(dtype); });
 }
 
 }  // namespace
@@ -99,7 +128,8 @@ void add_to_op(nb::class_<ir::Op>& op) {
       .def(
           "set_type", [](ir::Op& o, std::string type) { o.type = std::move(type); }, nb::arg("type"))
       .def(
-          "check_attrs", [](ir::Op& o) { check_op(o); }, "Fills in defaults; raises where the schema is not met.")
+          "check_attrs", [](ir::Op& o) { check_attrs(o); },
+          "Fills in defaults; raises where an attribute does not meet its declaration.")
       .def(
           "infer_shape", [](const ir::Op& o, ir::Block& block) { infer_op(block, o); }, nb::arg("block"))
       .def(

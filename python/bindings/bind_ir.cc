@@ -32,6 +32,15 @@ std::vector<ir::Slot> slots_from(const Slots& slots) {
 std::vector<std::string> slot_names(const std::vector<ir::Slot>& slots) {
   std::vector<std::string> out;
   for (const ir::Slot& s : slots) out.push_back(s.name);
+  std::sort(out.begin(), out.end());  // Fluid's order
+  return out;
+}
+
+std::vector<std::string> args_by_slot(const std::vector<ir::Slot>& slots) {
+  std::map<std::string, std::vector<std::string>> sorted;
+  for (const ir::Slot& s : slots) sorted[s.name] = s.args;
+  std::vector<std::string> out;
+  for (const auto& [slot, args] : sorted) out.insert(out.end(), args.begin(), args.end());
   return out;
 }
 
@@ -106,8 +115,8 @@ void bind_op(nb::module_& m) {
           "output", [](const ir::Op& op, const std::string& slot) { return op.output(slot); }, nb::arg("slot"))
       .def("input_names", [](const ir::Op& op) { return slot_names(op.inputs); })
       .def("output_names", [](const ir::Op& op) { return slot_names(op.outputs); })
-      .def("input_arg_names", &ir::Op::input_args)
-      .def("output_arg_names", &ir::Op::output_args)
+      .def("input_arg_names", [](const ir::Op& op) { return args_by_slot(op.inputs); })
+      .def("output_arg_names", [](const ir::Op& op) { return args_by_slot(op.outputs); })
       .def("set_input", &ir::Op::set_input, nb::arg("slot"), nb::arg("names"))
       .def("set_output", &ir::Op::set_output, nb::arg("slot"), nb::arg("names"))
       .def("_rename_input", &ir::Op::rename_input, nb::arg("old"), nb::arg("new"))
@@ -230,7 +239,13 @@ void bind_ir(nb::module_& m) {
   bind_block(m);
   bind_descs(m);
   nb::class_<ir::Program> program_class(m, "Program", "Blocks of variables and ops.");
+  const auto parse = [](nb::bytes data) {
+    ir::ProgramRef program = ir::parse_program(std::string_view(data.c_str(), data.size()));
+    replace_file_ops(*program);
+    return program;
+  };
   program_class.def(nb::new_([] { return ir::Program::make(); }))
+      .def(nb::new_(parse), nb::arg("data"))
       .def(nb::new_([](const ir::Program& other) { return other.clone(); }), nb::arg("other"))
       .def("clone", &ir::Program::clone)
       .def("block", &ir::Program::block, nb::arg("idx"), nb::rv_policy::reference_internal)
@@ -249,14 +264,7 @@ void bind_ir(nb::module_& m) {
              const std::string bytes = ir::serialize(p);
              return nb::bytes(bytes.data(), bytes.size());
            })
-      .def_static(
-          "parse_from_string",
-          [](nb::bytes b) {
-            ir::ProgramRef program = ir::parse_program(std::string_view(b.c_str(), b.size()));
-            replace_file_ops(*program);
-            return program;
-          },
-          nb::arg("data"))
+      .def_static("parse_from_string", parse, nb::arg("data"))
       .def(
           "to_text", [](const ir::Program& p, bool details) { return ir::to_text(p, details); },
           nb::arg("details") = false)

@@ -1,11 +1,17 @@
 // engine/predictor: a saved model that runs repeatedly.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+
+#include "base/error.h"
 #include "bind.h"
 #include "core/host_copy.h"
+#include "engine/followed_model.h"
 #include "engine/predictor.h"
 #include "fetched_array.h"
+#include "row_values.h"
 
 namespace anabranch::python {
 namespace {
@@ -16,7 +22,14 @@ class Caller {
   explicit Caller(std::unique_ptr<Predictor> predictor)
       : predictor_(std::move(predictor)), windows_(predictor_->model().fetches.size()) {}
 
-  Caller* clone() const { return new Caller(predictor_->clone()); }
+  RowReader* row_reader() const { return new RowReader(row_inputs(predictor_->model())); }
+  Caller* clone() const {
+    auto* made = new Caller(predictor_->clone());
+    made->followed_ = followed_;
+    return made;
+  }
+  void follow(std::shared_ptr<FollowedModel> followed) { followed_ = std::move(followed); }
+  int64_t version() const { return version_; }
   std::string explain() { return predictor_->program().explain(); }
 
   nb::list run(const nb::list& values, bool numpy) {
@@ -26,10 +39,27 @@ class Caller {
       if (view_array(values[i], &inputs[i])) continue;
       inputs[i] = on_host(feed_tensor(i < names.size() ? names[i] : "", values[i]));
     }
+    return run_tensors(inputs, numpy);
+  }
+
+  // A model of raw rows.
+  nb::list run_rows(RowReader& reader, nb::handle rows, bool numpy) {
+    reader.read(rows);
+    AB_CHECK(reader.inputs().rows() > 0, InvalidArgument, "there must be at least one row, got none");
+    return run_tensors(reader.inputs().tensors(), numpy);
+  }
+
+ private:
+  nb::list run_tensors(std::span<const Tensor> inputs, bool numpy) {
     nb::list out;
     {
       Unlocked unlocked;
+      // From the values that the run reads to their number, no other version comes.
+      std::optional<RunGate::Run> of_one_version;
+      if (followed_) of_one_version.emplace(predictor_->model().scope->gate());
       predictor_->run_and_show(inputs, check_signals, [&](const std::vector<const Tensor*>& shown) {
+        if (followed_) version_ = followed_->version();
+        of_one_version.reset();
         unlocked.lock();
         for (size_t i = 0; i < shown.size(); ++i) out.append(to_python(*shown[i], i, numpy));
       });
@@ -37,7 +67,6 @@ class Caller {
     return out;
   }
 
- private:
   nb::object to_python(const Tensor& t, size_t i, bool numpy) {
     if (numpy && t.contiguous() && t.lod().empty()) return windows_[i].copy(t);
     Tensor copy;
@@ -47,23 +76,48 @@ class Caller {
 
   std::unique_ptr<Predictor> predictor_;
   std::vector<FetchedArray> windows_;
+  std::shared_ptr<FollowedModel> followed_;
+  int64_t version_ = 0;  // of the last run
 };
+
+void switch_to(
+    FollowedModel& followed, int64_t version, Scope& fresh, const std::vector<std::string>& names,
+    const std::vector<std::pair<std::shared_ptr<sparse::GrowableTable>, std::shared_ptr<sparse::GrowableTable>>>&
+        layers) {
+  std::vector<FollowedModel::Layer> all;
+  for (const auto& [table, changes] : layers) all.push_back({table, changes});
+  followed.switch_to(version, fresh, names, std::move(all));
+}
 
 }  // namespace
 
 void bind_predictor(nb::module_& m) {
+  nb::class_<FollowedModel>(m, "FollowedModel", "Values of a scope that are exchanged together, between runs.")
+      .def(nb::init<std::shared_ptr<Scope>>(), nb::arg("scope"))
+      .def("switch_to", &switch_to, nb::arg("version"), nb::arg("fresh"), nb::arg("names"), nb::arg("layers"),
+           CallUnlocked(), "Takes the values `names` of a scope, and lays changes over tables: [(table, changes)].")
+      .def("fold", &FollowedModel::fold, CallUnlocked(), "Copies the changes to their tables.")
+      .def_prop_ro("version", &FollowedModel::version);
   nb::class_<Caller>(m, "Predictor", "A saved model, ready to run; one thread at a time.")
       .def(
           "__init__",
           [](Caller* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, std::vector<std::string> feeds,
-             std::vector<std::string> fetches, int threads) {
+             std::vector<std::string> fetches, int threads, std::string schema) {
             new (self) Caller(std::make_unique<Predictor>(
-                Model{std::move(program), std::move(scope), std::move(feeds), std::move(fetches)}, threads));
+                Model{std::move(program), std::move(scope), std::move(feeds), std::move(fetches), std::move(schema)},
+                threads));
           },
-          nb::arg("program"), nb::arg("scope"), nb::arg("feeds"), nb::arg("fetches"), nb::arg("threads"))
+          nb::arg("program"), nb::arg("scope"), nb::arg("feeds"), nb::arg("fetches"), nb::arg("threads"),
+          nb::arg("schema") = "")
       .def("clone", &Caller::clone, nb::rv_policy::take_ownership)
+      .def("follow", &Caller::follow, nb::arg("model"))
+      .def_prop_ro("version", &Caller::version, "Of the last run.")
       .def("explain", &Caller::explain, CallUnlocked())
-      .def("run", &Caller::run, nb::arg("inputs"), nb::arg("numpy"));
+      .def("run", &Caller::run, nb::arg("inputs"), nb::arg("numpy"))
+      .def("row_reader", &Caller::row_reader, nb::rv_policy::take_ownership,
+           "A RowReader for the inputs of the model; NotFound if it has no schema.")
+      .def("run_rows", &Caller::run_rows, nb::arg("reader"), nb::arg("rows").none(), nb::arg("numpy"));
+  m.def("schema_file", &schema_file, nb::arg("program"), "The file of a model's schema, next to its program.");
 }
 
 }  // namespace anabranch::python

@@ -13,9 +13,11 @@
 #include "bind.h"
 #include "engine/pserver.h"
 #include "graph/trainers.h"
-#include "ps/communicator.h"
+#include "link_files.h"
+#include "ps/background_exchanger.h"
 #include "ps/file_queues.h"
 #include "ps/geo.h"
+#include "ps/link_copy.h"
 #include "ps/table_copy.h"
 #include "ps/trainers.h"
 
@@ -94,6 +96,33 @@ void save_table(int trainer, const std::vector<std::pair<std::string, std::strin
   ps::save_table(remotes, path, &files);
 }
 
+std::vector<ps::Remote> remotes_of(int trainer, const std::vector<std::pair<std::string, std::string>>& shards) {
+  const auto client = ps::client_of(trainer);
+  std::vector<ps::Remote> remotes;
+  for (const auto& [endpoint, name] : shards) remotes.push_back(client->remote(endpoint, name));
+  return remotes;
+}
+
+// The rows of a table on servers at one moment, which are written as links of a chain.
+class ServerLinks {
+ public:
+  ServerLinks(int trainer, const std::vector<std::pair<std::string, std::string>>& shards, std::string name, bool whole)
+      : name_(std::move(name)), cut_(remotes_of(trainer, shards), whole) {}
+
+  std::pair<uint64_t, uint64_t> write(const std::string& changes, const std::string& whole, uint64_t run_high,
+                                      uint64_t run_low, int64_t number, int64_t previous, uint64_t previous_changes,
+                                      uint64_t previous_whole) {
+    const sparse::LinkPlace place{{run_high, run_low}, number, previous, {previous_changes, previous_whole}, 0};
+    return write_link_files(
+        changes, whole, [&](io::AtomicFile* all, io::AtomicFile* some) { return cut_.write(name_, place, all, some); });
+  }
+  void end(uint64_t link) { cut_.end(link); }
+
+ private:
+  const std::string name_;
+  ps::ServerCut cut_;
+};
+
 // The statistics of a server, for any caller.
 std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
   Waiter waiter;
@@ -106,6 +135,23 @@ std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
   AB_CHECK(answer->parts() > 0 && answer->part(0).kind == rpc::PartKind::kText, Unavailable, "{} is not a server",
            endpoint);
   return std::string(answer->text(0));
+}
+
+// The header of a growable table's file and the rows of one part, for any caller; with 0 bits no rows.
+nb::bytes table_part(const std::string& endpoint, uint32_t variable, int64_t part, int64_t bits, int64_t deadline_ms) {
+  Waiter waiter;
+  {
+    const Unlocked unlocked;
+    auto request = std::make_shared<rpc::Message>(rpc::Verb::kTable);
+    request->header().client = UINT32_MAX;
+    const int64_t which[] = {part, bits};
+    request->add_ids(variable, which);
+    rpc::connect_to(endpoint)->call(std::move(request), rpc::Milliseconds(deadline_ms), waiter.answer());
+  }
+  const rpc::MessageRef answer = waiter.wait();
+  std::string out;
+  for (int i = 0; i < answer->parts(); ++i) out.append(answer->payload(i), answer->part(i).bytes);
+  return nb::bytes(out.data(), out.size());  // NOLINT(modernize-return-braced-init-list)
 }
 
 void complete(int trainer) {
@@ -126,7 +172,7 @@ std::shared_ptr<ps::Client> client_to_attach(int trainer) {
 
 void start_communicator(int trainer, int queue, bool average, int threads) {
   const auto client = client_to_attach(trainer);
-  client->attach(std::make_shared<ps::Communicator>(*client, ps::CommunicatorOptions{queue, average, threads}));
+  client->attach(std::make_shared<ps::BackgroundExchanger>(*client, ps::BackgroundOptions{queue, average, threads}));
 }
 
 // Sends what is left first. Returns what the threads have counted.
@@ -268,8 +314,19 @@ void bind_ps(nb::module_& m) {
   m.def("ps_begin_geo", &begin_geo);
   m.def("ps_flush", &flush);
   m.def("ps_server_stats", &server_stats);
+  m.def("ps_table_part", &table_part);
   m.def("ps_pull", &pull);
   m.def("ps_save_table", &save_table);
+  m.def(
+      "ps_recorded_since",
+      [](int trainer, const std::vector<std::pair<std::string, std::string>>& shards) {
+        return ps::recorded_since(remotes_of(trainer, shards));
+      },
+      CallUnlocked());
+  nb::class_<ServerLinks>(m, "ServerLinks")
+      .def(nb::init<int, const std::vector<std::pair<std::string, std::string>>&, std::string, bool>(), CallUnlocked())
+      .def("write", &ServerLinks::write, CallUnlocked())
+      .def("end", &ServerLinks::end, CallUnlocked());
   static_cast<void>(nb::class_<rpc::Beats>(m, "Beats"));
   m.def("ps_offer_files", &offer_files);
   m.def("ps_take_file", &take_file);

@@ -1,10 +1,14 @@
 // sparse/: growable tables in variables of a scope.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind.h"
 #include "io/atomic_file.h"
+#include "link_files.h"
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
+#include "sparse/table_chain.h"
 
 namespace anabranch::python {
 namespace {
@@ -27,6 +31,7 @@ nb::dict statistics(GrowableTable& table) {
   out["refused"] = s.refused;
   out["evicted"] = s.evicted;
   out["expired"] = s.expired;
+  out["shrunk"] = s.shrunk;
   return out;
 }
 
@@ -53,16 +58,100 @@ nb::object rows(GrowableTable& table, nb::handle array) {
   return array_view(std::move(out));
 }
 
-// `server` of `servers`: loads the keys of the file that belong there.
+void put(Value& value, std::shared_ptr<GrowableTable> fresh) {
+  const RunGate::Change change(value.gate().get());
+  GrowableTable::put(&value, std::move(fresh));
+}
+
+// The keys that belong to `server` of `servers`; null: all.
+std::function<bool(int64_t)> keys_of(uint64_t server, uint64_t servers) {
+  if (servers <= 1) return {};
+  return [=](int64_t key) { return sparse::server_of(key, servers) == server; };
+}
+
 void load(Value& value, const Value* like, const std::string& name, const std::string& path, uint64_t server,
           uint64_t servers) {
-  std::function<bool(int64_t)> mine;
-  if (servers > 1) mine = [=](int64_t key) { return sparse::server_of(key, servers) == server; };
+  const auto mine = keys_of(server, servers);
   const auto known = like ? GrowableTable::of(*like) : nullptr;
   auto fresh = known ? std::make_shared<GrowableTable>(name, known->options()) : GrowableTable::open(name, path, mine);
   if (known) fresh->load(path, mine);
-  const RunGate::Change change(value.gate().get());
-  GrowableTable::put(&value, std::move(fresh));
+  put(value, std::move(fresh));
+}
+
+// ---- chains
+
+void load_chain(Value& value, const Value* like, const std::string& name, const sparse::TableChain& chain,
+                uint64_t server, uint64_t servers) {
+  const auto known = like ? GrowableTable::of(*like) : nullptr;
+  auto fresh = std::make_shared<GrowableTable>(name, known ? known->options() : options_of(chain.last().table()));
+  fresh->load(chain, keys_of(server, servers));
+  put(value, std::move(fresh));
+}
+
+void open_for_lookups(const sparse::TableChain& chain, Value& value) {
+  auto fresh = std::make_shared<GrowableTable>(chain.last().name(), GrowableTable::for_lookups(chain.last().table()));
+  fresh->load(chain);
+  put(value, std::move(fresh));
+}
+
+// A cut that is written as links of a chain.
+class LinkCut {
+ public:
+  LinkCut(std::shared_ptr<GrowableTable> table, bool whole)
+      : cut_(std::move(table), kSliceBytes, whole ? sparse::CutKind::kBoth : sparse::CutKind::kChanges) {}
+
+  // (checksum of the changes, of all rows); 0 for a path that is empty.
+  std::pair<uint64_t, uint64_t> write(const std::string& changes, const std::string& whole, uint64_t run_high,
+                                      uint64_t run_low, int64_t number, int64_t previous, uint64_t previous_changes,
+                                      uint64_t previous_whole) {
+    const sparse::LinkPlace place{{run_high, run_low}, number, previous, {previous_changes, previous_whole}, 0};
+    return write_link_files(changes, whole, [&](io::AtomicFile* all, io::AtomicFile* some) {
+      return write_links(&cut_, place, all, some);
+    });
+  }
+  void end(uint64_t link) { cut_.end(link); }
+  void abandon() { cut_.abandon(); }
+
+ private:
+  static constexpr int64_t kSliceBytes = 8 << 10;  // for which an update waits
+
+  GrowableTable::Cut cut_;
+};
+
+// The checksum of the link for serving.
+uint64_t write_for_serving(const std::string& from, const std::string& to, int64_t form, int64_t previous,
+                           uint64_t previous_changes, uint64_t previous_whole) {
+  const sparse::LinkReader link(from);
+  sparse::LinkPlace place = link.place();
+  place.previous = previous;
+  place.previous_sums = {previous_changes, previous_whole};
+  io::AtomicFile file(to);
+  const uint64_t sum = write_for_serving(link, place, static_cast<sparse::RowForm>(form), &file);
+  file.commit();
+  return sum;
+}
+
+nb::dict describe(const sparse::LinkReader& link) {
+  nb::dict out;
+  const sparse::LinkPlace& p = link.place();
+  out["path"] = link.path();
+  out["table"] = link.name();
+  out["run"] = fmt::format("{:016x}{:016x}", p.run[0], p.run[1]);
+  out["number"] = p.number;
+  out["previous"] = p.previous;
+  out["whole"] = p.whole != 0;
+  out["rows"] = link.rows();
+  out["gone"] = link.gone();
+  out["checksum"] = link.checksum();
+  out["width"] = link.table().width;
+  out["moments"] = link.table().moments;
+  return out;
+}
+
+nb::list describe_links(const sparse::TableChain& chain) {
+  nb::list out;
+  for (const auto& link : chain.links()) out.append(describe(link));
+  return out;
 }
 
 }  // namespace
@@ -75,12 +164,54 @@ void bind_sparse(nb::module_& m) {
       .def("statistics", &statistics)
       .def("keys", &keys, "All keys, ascending.")
       .def("rows", &rows, nb::arg("keys"), "[n, width]; zeros for keys without a row.")
+      .def("recorded_since", &GrowableTable::recorded_since,
+           "Checksum of the link since which changes are recorded; 0: they are not.")
+      .def("record_since", &GrowableTable::record_since, nb::arg("link"), CallUnlocked(),
+           "Records changes from now on, for the link after the one with this checksum.")
+      .def("changed_bytes", &GrowableTable::changed_bytes, CallUnlocked(),
+           "Bytes of the rows and keys of the next link.")
       .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), nb::arg("files"), CallUnlocked());
   m.def("growable_table", &GrowableTable::of, nb::arg("value"), "The table of a variable, or None.");
   m.def("load_growable_table", &load, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("path"),
         nb::arg("server") = 0, nb::arg("servers") = 1,
         "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.",
         CallUnlocked());
+  nb::class_<sparse::TableChain>(m, "TableChain", "A chain of links that are whole, in order, and of one table.")
+      .def(
+          "__init__",
+          [](sparse::TableChain* self, const std::vector<std::string>& paths, const sparse::TableChain* after) {
+            new (self) sparse::TableChain(paths, after ? &after->last() : nullptr);
+          },
+          nb::arg("paths"), nb::arg("after").none() = nb::none(), CallUnlocked(),
+          "after: the chain whose last link the first one follows.")
+      .def(
+          "layer_over", [](const sparse::TableChain& chain, GrowableTable& table) { return table.layer_of(chain); },
+          nb::arg("table"), CallUnlocked(), "The changes of the chain, to be laid over a table.")
+      .def("open", &open_for_lookups, nb::arg("value"), CallUnlocked(),
+           "Gives a variable the table at the end of the chain, without moments and rules.")
+      .def("links", &describe_links, "A dict for each link.");
+  m.def(
+      "preview_table",
+      [](Value& value, std::shared_ptr<GrowableTable> table, std::shared_ptr<GrowableTable> changes) {
+        GrowableTable::put(&value, GrowableTable::preview(std::move(table), std::move(changes)));
+      },
+      nb::arg("value"), nb::arg("table"), nb::arg("changes"),
+      "Gives a variable a table that reads as `table` will with a layer of `changes`.");
+  m.def("load_table_chain", &load_chain, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("chain"),
+        nb::arg("server") = 0, nb::arg("servers") = 1, "The same as load_growable_table from a chain.", CallUnlocked());
+  m.def(
+      "link_before", [](const std::string& path) { return sparse::LinkReader::place_of(path).previous; },
+      nb::arg("path"), CallUnlocked(), "The number of the link before; what stands there is not checked.");
+  m.def("write_link_for_serving", &write_for_serving, nb::arg("source"), nb::arg("target"), nb::arg("form"),
+        nb::arg("previous"), nb::arg("previous_changes"), nb::arg("previous_whole"), CallUnlocked(),
+        "form 1: float32, 2: bfloat16, 3: int8; without moments. The checksum of the link.");
+  nb::class_<LinkCut>(m, "LinkCut", "The rows of a table at the moment at which it is made.")
+      .def(nb::init<std::shared_ptr<GrowableTable>, bool>(), nb::arg("table"), nb::arg("whole"), CallUnlocked())
+      .def("write", &LinkCut::write, nb::arg("changes"), nb::arg("whole"), nb::arg("run_high"), nb::arg("run_low"),
+           nb::arg("number"), nb::arg("previous"), nb::arg("previous_changes"), nb::arg("previous_whole"),
+           CallUnlocked(), "Writes the links; an empty path: not this one. (checksum of the changes, of all rows)")
+      .def("abandon", &LinkCut::abandon, "The links could not be written: the changes belong to the next cut.")
+      .def("end", &LinkCut::end, nb::arg("link"), "The links are in place.");
 }
 
 }  // namespace anabranch::python

@@ -1,5 +1,7 @@
 // engine/train_loop: passes over a stream of batches.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -51,12 +53,21 @@ nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::obj
   return out;
 }
 
-TrainLoopOptions options_of(int trainers, std::vector<std::string> fetch, std::vector<size_t> averaged,
-                            int64_t show_every, int64_t merge_every) {
-  for (const size_t index : averaged) {
-    AB_CHECK(index < fetch.size(), InvalidArgument, "averaged must hold indices below {}, got {}", fetch.size(), index);
+using Ranked = std::vector<std::tuple<size_t, size_t, std::optional<size_t>>>;  // predict, label, group
+
+TrainLoopOptions options_of(int trainers, std::vector<std::string> fetch, const std::vector<size_t>& averaged,
+                            const Ranked& ranked, int64_t show_every, int64_t merge_every) {
+  std::vector<size_t> all = averaged;
+  std::vector<RankedFetches> fetches;
+  for (const auto& [predict, label, group] : ranked) {
+    all.insert(all.end(), {predict, label, group.value_or(label)});
+    fetches.push_back({predict, label, group});
   }
-  return {trainers, std::move(fetch), show_every, merge_every, std::move(averaged)};
+  for (const size_t index : all) {
+    AB_CHECK(index < fetch.size(), InvalidArgument, "averaged and ranked must hold indices below {}, got {}",
+             fetch.size(), index);
+  }
+  return {trainers, std::move(fetch), show_every, merge_every, averaged, std::move(fetches)};
 }
 
 }  // namespace
@@ -66,25 +77,26 @@ void bind_train(nb::module_& m) {
       .def_static(
           "of_one",
           [](CompiledProgram& engine, const ir::ProgramRef& program, std::vector<std::string> fetch, int64_t show_every,
-             std::vector<size_t> averaged) {
+             const std::vector<size_t>& averaged, const Ranked& ranked) {
             return std::make_unique<TrainLoop>(engine, program,
-                                               options_of(1, std::move(fetch), std::move(averaged), show_every, 0));
+                                               options_of(1, std::move(fetch), averaged, ranked, show_every, 0));
           },
           nb::arg("engine"), nb::arg("program"), nb::arg("fetch"), nb::arg("show_every"),
-          nb::arg("averaged") = std::vector<size_t>(), nb::keep_alive<0, 1>(),
+          nb::arg("averaged") = std::vector<size_t>(), nb::arg("ranked") = Ranked(), nb::keep_alive<0, 1>(),
           "One trainer, which runs `engine`: its bits are those of feeding the same batches to it.")
       .def_static(
           "of_many",
           [](const ir::ProgramRef& program, std::shared_ptr<Scope> scope, int trainers, std::vector<std::string> fetch,
-             int64_t show_every, int64_t merge_every, std::vector<size_t> averaged) {
+             int64_t show_every, int64_t merge_every, const std::vector<size_t>& averaged, const Ranked& ranked) {
             return std::make_unique<TrainLoop>(
                 program, std::move(scope),
-                options_of(trainers, std::move(fetch), std::move(averaged), show_every, merge_every));
+                options_of(trainers, std::move(fetch), averaged, ranked, show_every, merge_every));
           },
           nb::arg("program"), nb::arg("scope"), nb::arg("trainers"), nb::arg("fetch"), nb::arg("show_every"),
-          nb::arg("merge_every") = 0, nb::arg("averaged") = std::vector<size_t>(),
+          nb::arg("merge_every") = 0, nb::arg("averaged") = std::vector<size_t>(), nb::arg("ranked") = Ranked(),
           "Trainers that share rows of tables and merge what else they learn.")
       .def("run", &run, nb::arg("stream"), nb::arg("tick").none(), nb::arg("show").none(), nb::arg("go_on") = false)
+      .def("ranking", &TrainLoop::ranking, "list of RankingCounts: of the last pass, for each of `ranked`.")
       .def("ask_for_values", &TrainLoop::ask_for_values);
 }
 

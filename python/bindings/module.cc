@@ -22,9 +22,12 @@ NB_MODULE(_core, m) {
   bind_io(m);
   bind_sparse(m);
   bind_data(m);
+  bind_raw_rows(m);
+  bind_table_stats(m);
   bind_engine(m);
   bind_run(m);
   bind_profiler(m);
+  bind_ranking(m);
   bind_train(m);
   bind_predictor(m);
   bind_comm(m);

@@ -61,7 +61,10 @@ class Recompute {
         writers_[out].push_back(i);
       }
       if (i >= backward_) continue;
-      for (const auto& in : op.input_args()) readers_[in].insert(part_of(i));
+      for (const auto& in : op.input_args()) {
+        readers_[in].insert(part_of(i));
+        first_read_.emplace(in, i);
+      }
     }
     for (int b = 1; b < block_.program().num_blocks(); ++b) {  // blocks name the variables of this one that they use
       for (const auto& op : block_.program().block(b).ops()) {
@@ -77,42 +80,61 @@ class Recompute {
     return op.has_attr(ir::kDrawNumber) || (own && *own != 0);
   }
 
-  // Whether the op gives the same result when it runs again in the backward pass.
-  bool repeatable(const ir::Op& op, size_t index) const {
+  // Whether the op itself allows that it runs again in the backward pass.
+  static bool may_repeat(const ir::Op& op) {
     const OpDef& def = find_op(op.type);
     if (!op.sub_blocks().empty() || op.has_attr(ir::kReadVersions)) return false;
     if (def.has(kOrdered) || def.has(kRunsBlock) || def.has(kKeepsOutputs)) return false;
-    if (def.has(kRandom) && !draws_again(op)) return false;
+    return !def.has(kRandom) || draws_again(op);
+  }
+
+  // Whether op `index` gives the same result again: each input still has the value that the op read, or gets it again
+  // because all its writers are repeated, as those of an in-place reshape are.
+  bool repeatable(size_t index) const {
+    const ir::Op& op = *block_.ops()[index];
+    if (!may_repeat(op)) return false;
     const auto ins = op.input_args();
     return std::all_of(ins.begin(), ins.end(), [&](const std::string& in) {
       auto it = writers_.find(in);
-      return it == writers_.end() || it->second.back() <= index;
+      return it == writers_.end() || it->second.back() < index || parts_[part_of(index)].again.count(in);
     });
   }
 
-  // Whether a result of a segment is dropped.
-  bool dropped(const std::string& name, size_t part) const {
-    if (kept_.count(name) || writers_.at(name).size() != 1) return false;
+  // Whether a result of a segment may be dropped: only this segment writes and reads it, and writes it first.
+  bool droppable(const std::string& name, size_t part) const {
     const ir::VarRef var = block_.find_var(name);
-    if (!var || var->persistable || var->kind != VarKind::kLoDTensor) return false;
+    if (kept_.count(name) || !var || var->persistable || var->kind != VarKind::kLoDTensor) return false;
+    const auto& writers = writers_.at(name);
+    if (writers.back() >= backward_ || part_of(writers.front()) != part || part_of(writers.back()) != part)
+      return false;
     auto it = readers_.find(name);
-    return it == readers_.end() || (it->second.size() == 1 && *it->second.begin() == part);
+    if (it == readers_.end()) return true;
+    return it->second.size() == 1 && *it->second.begin() == part && first_read_.at(name) > writers.front();
   }
 
+  // Drops what can be made again. A value that cannot keeps others from being dropped, so this repeats until none is
+  // left.
   void collect() {
-    for (size_t i = 0; i < backward_; ++i) {
-      const size_t at = part_of(i);
-      if (at == parts_.size()) break;
-      const ir::OpRef& op = block_.ops()[i];
-      Part& part = parts_[at];
-      bool some = false;
-      for (const auto& out : op->output_args()) {
+    const size_t end = ends_.empty() ? 0 : ends_.back() + 1;
+    for (size_t i = 0; i < end; ++i) {
+      Part& part = parts_[part_of(i)];
+      for (const auto& out : block_.ops()[i]->output_args()) {
         part.gradients.insert(ir::grad_name(out));
-        if (!repeatable(*op, i) || !dropped(out, at)) continue;
-        part.again[out];
-        some = true;
+        if (droppable(out, part_of(i))) part.again[out];
       }
-      if (some) part.ops.push_back(op);
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = 0; i < end; ++i) {
+        if (repeatable(i)) continue;
+        for (const auto& out : block_.ops()[i]->output_args()) changed |= parts_[part_of(i)].again.erase(out) != 0;
+      }
+    }
+    for (size_t i = 0; i < end; ++i) {
+      Part& part = parts_[part_of(i)];
+      const auto outs = block_.ops()[i]->output_args();
+      const bool some = std::any_of(outs.begin(), outs.end(), [&](const auto& o) { return part.again.count(o) != 0; });
+      if (some) part.ops.push_back(block_.ops()[i]);
     }
   }
 
@@ -167,6 +189,7 @@ class Recompute {
   std::set<const Part*> made_;
   std::map<std::string, std::vector<size_t>> writers_;
   std::map<std::string, std::set<size_t>> readers_;  // parts of the forward pass
+  std::map<std::string, size_t> first_read_;         // the first op of the forward pass that reads it
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "base/cpu.h"
 
+#include <cpuid.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -71,5 +72,12 @@ int threads_asked_for() {
 }
 
 bool cpu_has_bfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+bool cpu_has_int8() {
+  if (__builtin_cpu_supports("avx512vnni")) return true;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAvxVnni = 1u << 4;  // bit of leaf 7.1; compilers differ in its name
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+}
 
 }  // namespace anabranch

@@ -12,4 +12,6 @@ int cores_per_process(int processes);
 int threads_asked_for();
 // Instructions for products of bfloat16 (AVX512-BF16, which every processor with AMX has).
 bool cpu_has_bfloat16();
+// Instructions for products of 8-bit integers that do not saturate their sums (VNNI).
+bool cpu_has_int8();
 }  // namespace anabranch

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fork.h"
@@ -163,6 +164,19 @@ std::vector<FlagInfo> make_table() {
   };
 }
 
+// Flags of text that have a single value apart from empty.
+constexpr std::pair<const char*, const char*> kOnlyValues[] = {{"FLAGS_fluid_exact", "1.8.5"}};
+
+// InvalidArgument for a text that would have no effect.
+const FlagValue& checked(const FlagInfo& flag, const FlagValue& value) {
+  for (const auto& [name, only] : kOnlyValues) {
+    if (flag.name != name) continue;
+    const auto& text = std::get<std::string>(value);
+    AB_CHECK(text.empty() || text == only, InvalidArgument, "{} must be \"{}\" or empty, got \"{}\"", name, only, text);
+  }
+  return value;
+}
+
 FlagValue parse(const FlagInfo& flag, const std::string& text) {
   const auto bad = [&](const char* what) {
     AB_THROW(InvalidArgument, "{} must be {}, got \"{}\"", flag.name, what, text);
@@ -225,7 +239,7 @@ struct Table {
       const size_t end = entry.find('=');
       try {
         FlagInfo& flag = find(entry.substr(0, end));
-        flag.value = parse(flag, end == std::string::npos ? "" : entry.substr(end + 1));
+        flag.value = checked(flag, parse(flag, end == std::string::npos ? "" : entry.substr(end + 1)));
       } catch (const Error& error) {
         warnings.push_back(error.message() + "; it is ignored");
       }
@@ -282,7 +296,7 @@ FlagValue get_flag(const std::string& name) {
 
 void set_flag_text(const std::string& name, const std::string& text) {
   FlagInfo& flag = table().find(name);
-  table().set(flag, parse(flag, text));
+  table().set(flag, checked(flag, parse(flag, text)));
 }
 
 void set_flag(const std::string& name, const FlagValue& value) {
@@ -292,7 +306,7 @@ void set_flag(const std::string& name, const FlagValue& value) {
     v = static_cast<double>(std::get<int64_t>(v));
   }
   AB_CHECK(v.index() == flag.initial.index(), InvalidArgument, "{} does not accept a value of this type", name);
-  table().set(flag, std::move(v));
+  table().set(flag, checked(flag, v));
 }
 
 const std::vector<std::string>& environment_flag_warnings() { return table().warnings; }

@@ -164,7 +164,14 @@ void DeviceRing::join(Peers& peers, const std::vector<int>& devices) {
 }
 
 void DeviceRing::run(ab_queue* queue, std::span<const Communicator::Call> calls) {
-  communicator_->run(queue, device_, calls);
+  int failed = -1;
+  try {
+    communicator_->run(queue, device_, calls, &failed);
+  } catch (const Error& e) {
+    if (failed < 0) throw;
+    look_at_group();
+    fail(failed, e.message());
+  }
 }
 
 void DeviceRing::wait() {
@@ -183,14 +190,24 @@ bool DeviceRing::under_way() const noexcept {
 // A process that leaves after the last operation has done its part.
 void DeviceRing::look() {
   if (!under_way()) return;
+  look_at_group();
   int rank = -1;
+  if (const std::string why = communicator_->failure(&rank); !why.empty()) fail(rank, why);
+}
+
+// The device may be the first to see that a process is gone. The group has to know, too: otherwise this process waits
+// for the other's goodbye when it exits.
+void DeviceRing::look_at_group() const {
   try {
     group_->look();
-    const std::string why = communicator_->failure(&rank);
-    AB_CHECK(why.empty(), Unavailable, "{}{}", rank < 0 ? "" : group_->name(rank) + ": ", why);
   } catch (const Error& e) {
-    AB_THROW(Unavailable, "{}; ring {} was computing {}", e.message(), ring_.number(), what_.str());
+    fail(-1, e.message());
   }
+}
+
+void DeviceRing::fail(int rank, const std::string& why) const {
+  const std::string name = rank < 0 ? "" : group_->name(rank) + ": ";
+  AB_THROW(Unavailable, "{}{}; ring {} was computing {}", name, why, ring_.number(), what_.str());
 }
 
 void DeviceRing::give_up() noexcept {

@@ -35,6 +35,8 @@ class DeviceRing final : public WaitedJob, public device::Lookout {
   std::vector<int> devices_of_all(const Peers& peers) const;
   void join(Peers& peers, const std::vector<int>& devices);
   void agree_on(Peers& peers, const char* step, const Note& note);
+  void look_at_group() const;
+  [[noreturn]] void fail(int rank, const std::string& why) const;  // rank: that is the reason; -1: unknown
   bool under_way() const noexcept;
   uint64_t serial() const { return communicator_ && communicator_->works() ? serial_ : 0; }
 

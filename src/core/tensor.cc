@@ -95,7 +95,7 @@ void Tensor::view(void* data, const Shape& shape, Kind kind, std::shared_ptr<voi
 
 Tensor Tensor::reshaped(const Shape& shape) const {
   AB_CHECK(shape.numel() == numel_, ShapeMismatch, "cannot view {} as {}", shape_.str(), shape.str());
-  AB_CHECK(contiguous(), Internal, "reshape of a strided view");
+  AB_CHECK(contiguous(), Internal, "a strided view cannot be reshaped");
   Tensor t = *this;
   t.shape_ = shape;
   t.row_stride_ = t.row_elems();
@@ -136,7 +136,7 @@ void Tensor::copy_from(const Tensor& other, Place to) {
   if (!capacity_bytes_ && data_ && !fits) release();
   if (!fits) resize(other.shape_, kind);
   if (!to.on_host() || !other.place().on_host()) {
-    AB_CHECK(contiguous() && other.contiguous(), Internal, "a strided view is copied to or from {}", to.str());
+    AB_CHECK(contiguous() && other.contiguous(), Internal, "a strided view cannot be copied to or from {}", to.str());
     device::copy_bytes(data_, to, other.data_, other.place(), bytes());
   } else if (contiguous() && other.contiguous()) {
     std::memcpy(data_, other.data_, bytes());

@@ -54,6 +54,8 @@ const char* bad_reason_text(BadReason reason) {
     case BadReason::kPair: return "not index:value";
     case BadReason::kMissing: return "a value is missing (the option \"missing V\" gives one)";
     case BadReason::kRange: return "a value is out of range";
+    case BadReason::kVocabulary: return "a text is not in the vocabulary";
+    case BadReason::kSeparator: return "an item of a list contains the separator";
   }
   return "";
 }
@@ -81,7 +83,7 @@ void Block::clear() {
   bad.clear();
   uneven.clear();
   uneven_rows = 0;
-  lines = bytes = missing = 0;
+  lines = skipped = bytes = missing = 0;
 }
 
 void Block::reserve(size_t count) {
@@ -116,6 +118,7 @@ Block Block::packed() const {
   copy.uneven = uneven;
   copy.uneven_rows = uneven_rows;
   copy.lines = lines;
+  copy.skipped = skipped;
   copy.missing = missing;
   copy.bytes = bytes;
   copy.file = file;

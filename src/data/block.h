@@ -34,7 +34,10 @@ enum class BadReason : int32_t {
   kPair,            // libsvm: not index:value
   kMissing,         // CSV: an empty field of a required value
   kRange,           // CSV: a value outside of the range
+  kVocabulary,      // CSV: a text that is not in the vocabulary
+  kSeparator,       // a table: an item of a list contains the separator of lists
 };
+inline constexpr BadReason kLastBadReason = BadReason::kSeparator;
 
 struct BadRow {
   int64_t line = 0;    // within the chunk, from 0
@@ -59,6 +62,7 @@ struct Block {
   std::vector<BadRow> uneven;   // the first sample of which Schema::joins joins a slot, if there is one
   int64_t uneven_rows = 0;      // number of them
   int64_t lines = 0;            // good and bad
+  int64_t skipped = 0;          // lines of another share (Settings::share), among `lines`
   int64_t missing = 0;          // empty fields of good ones that got a value of the schema
   int64_t bytes = 0;            // of the text (or cache) that they come from
   int64_t file = 0, chunk = 0;  // position in the order of the data

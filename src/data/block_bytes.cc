@@ -8,7 +8,7 @@ namespace {
 
 struct Head {
   uint64_t words, starts, ins_ids, contents, bad;
-  int64_t lines, bytes, missing;
+  int64_t lines, skipped, bytes, missing;
 };
 
 struct RowPart {
@@ -90,13 +90,13 @@ bool rows_fit(const Block& block, const Schema& schema) {
 bool bad_rows_fit(const Block& block, const Schema& schema) {
   const auto slots = static_cast<int32_t>(schema.slots.size());
   for (const BadRow& row : block.bad) {
-    const bool reason = row.reason >= BadReason::kLineEnds && row.reason <= BadReason::kRange;
+    const bool reason = row.reason >= BadReason::kLineEnds && row.reason <= kLastBadReason;
     if (!reason || row.slot < -3 || row.slot >= slots || row.line < 0 || row.line >= block.lines || row.rows < 0 ||
         row.rows > block.rows() || row.column < 0) {
       return false;
     }
   }
-  return block.lines >= 0 && block.bytes >= 0 && block.missing >= 0;
+  return block.lines >= 0 && block.skipped >= 0 && block.bytes >= 0 && block.missing >= 0;
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string block_bytes(const Block& block) {
   std::string out;
   out.reserve(sizeof(Head) + 4 * (block.word_count + block.starts.size()));
   put(&out, Head{block.word_count, block.starts.size(), block.ins_ids.size(), block.contents.size(), block.bad.size(),
-                 block.lines, block.bytes, block.missing});
+                 block.lines, block.skipped, block.bytes, block.missing});
   out.append(reinterpret_cast<const char*>(block.words.get()), 4 * block.word_count);
   out.append(reinterpret_cast<const char*>(block.starts.data()), 4 * block.starts.size());
   for (const std::string& text : block.ins_ids) put_text(&out, text);
@@ -152,6 +152,7 @@ void block_from_bytes(std::string_view bytes, const std::string& what, const Sch
   }
   out->lines = head.lines;
   out->bytes = head.bytes;
+  out->skipped = head.skipped;
   out->missing = head.missing;
   const bool fits = in.done() && rows_fit(*out, schema) && bad_rows_fit(*out, schema);
   AB_CHECK(fits, InvalidArgument,

@@ -18,7 +18,7 @@
 namespace anabranch::data {
 namespace {
 
-constexpr uint64_t kMagic = 0x31304548434142ac;  // its last digits are the version of the format and of the parsers
+constexpr uint64_t kMagic = 0x31304548434142ad;  // its last digits are the version of the format and of the parsers
 constexpr uint64_t kSeed = 20201;
 
 struct Entry {
@@ -127,7 +127,8 @@ class CacheInput final : public Input {
       const size_t have = chunk->raw.size;
       const ssize_t n = pread(fd_, chunk->raw.data() + have, entry.bytes - have, static_cast<off_t>(entry.at + have));
       if (n < 0 && errno == EINTR) continue;
-      AB_CHECK(n > 0, Unavailable, "cannot read {}: {}", path_, n ? std::strerror(errno) : "it has become shorter");
+      AB_CHECK(n > 0, Unavailable, "cannot read {}: {}", path_,
+               n ? std::strerror(errno) : "the file has become shorter");
       chunk->raw.size += static_cast<size_t>(n);
     }
     const std::string_view bytes(chunk->raw.data(), chunk->raw.size);
@@ -187,6 +188,9 @@ CachePlace cache_place(const Settings& settings, const std::string& text_path) {
   std::string made =
       fmt::format("{}\n{}\n{}\n{} {} {} {}{}\n", whole.string(), settings.pipe_command, settings.format, schema.ins_id,
                   schema.content, schema.drop_zeros, settings.max_line_bytes, schema.joins ? " joins" : "");
+  if (!settings.share.is_whole()) {
+    made += fmt::format("share {} {} {}\n", settings.share.begin, settings.share.end, settings.share.seed);
+  }
   for (const Slot& slot : schema.slots) {
     made += fmt::format("{} {} {} {} {}\n", slot.name, dtype_name(slot.dtype), slot.dense, slot.shape.str(), slot.used);
   }

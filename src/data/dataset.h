@@ -19,6 +19,8 @@
 
 namespace anabranch::data {
 
+class TableFile;
+
 // Handling of lines that do not match the schema.
 struct BadRowPolicy {
   enum class Kind { kRaise, kSkip, kQuarantine };
@@ -39,15 +41,25 @@ struct Settings {
   bool in_memory = false;  // batches come from the records that load() read; otherwise they stream from the files
   uint64_t seed = 0;       // of shuffles
   BadRowPolicy bad_rows;
+  // Lines whose hash, from 0 to 1, is in [begin, end) are read, the others are skipped: a split that does not depend on
+  // files, threads or the order of lines, and keeps equal lines together.
+  struct Share {
+    double begin = 0, end = 1;
+    uint64_t seed = 0;
+    bool is_whole() const { return begin <= 0 && end >= 1; }
+  };
+  Share share = {};
   double silence_s = 600;      // a command that neither reads, writes nor exits for this time is killed; 0: no limit
   double command_limit_s = 0;  // a command that runs longer is killed; 0: no limit
   int64_t max_line_bytes = 16 << 20;  // a longer line is a bad row
-  std::string cache_folder;           // not empty: parsed files are stored in and read from it (data/cache.h)
+  // Opens a file that holds a table (data/table_input.h), in a thread of the reader. Null: such files are an error.
+  std::function<std::unique_ptr<TableFile>(const std::string& path)> open_table = nullptr;
+  std::string cache_folder;  // not empty: parsed files are stored in and read from it (data/cache.h)
 };
 
 // Statistics of the current pass. Times are summed over threads.
 struct Statistics {
-  int64_t lines = 0;        // good and bad
+  int64_t lines = 0;        // good and bad, of the share
   int64_t rows = 0;         // samples parsed
   int64_t bad_rows = 0;     // rejected by the policy
   int64_t missing = 0;      // empty fields that got a value of the schema

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/near.h"
 #include "data/number.h"
 #include "data/row_format.h"
 
@@ -44,8 +45,8 @@ size_t FileHeads::position(const Column& column, const std::vector<std::string_v
                            const std::string& path) const {
   if (column.number >= 0) return static_cast<size_t>(column.number);
   const auto found = std::find(fields.begin(), fields.end(), column.name);
-  AB_CHECK(found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}", path, column.name,
-           joined(fields));
+  AB_CHECK(found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}{}", path, column.name,
+           joined(fields), near_name(column.name, {fields.begin(), fields.end()}));
   AB_CHECK(std::find(found + 1, fields.end(), column.name) == fields.end(), InvalidArgument,
            "{}: the header has the column {} more than once: {}", path, column.name, joined(fields));
   return static_cast<size_t>(found - fields.begin());

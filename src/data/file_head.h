@@ -24,12 +24,14 @@ class FileHeads {
   // differs from that of another file whose columns are given by number.
   FileHead head(const std::vector<std::string_view>& fields, const std::string& path) const;
 
- private:
   struct Column {
     int64_t number;  // -1: by name
     std::string name;
     bool is_number;
   };
+  const std::vector<Column>& columns() const { return columns_; }  // in the order of FileHead::columns
+
+ private:
   size_t position(const Column& column, const std::vector<std::string_view>& fields, const std::string& path) const;
   void check_names(const std::vector<std::string_view>& fields, const std::string& path) const;
   void compare(const std::string& names, const std::string& path) const;

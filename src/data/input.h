@@ -12,6 +12,8 @@
 
 namespace anabranch::data {
 
+struct ArrowArray;
+
 // Bytes that grow without being zeroed.
 struct Buffer {
   std::unique_ptr<char[]> bytes;
@@ -30,8 +32,9 @@ struct Buffer {
 
 struct Chunk {
   Buffer raw;
-  int64_t index = 0;      // number of the chunk in its file
-  bool too_long = false;  // the start of a line that is longer than allowed
+  std::shared_ptr<const ArrowArray> table;  // of a file that holds one, instead
+  int64_t index = 0;                        // number of the chunk in its file
+  bool too_long = false;                    // the start of a line that is longer than allowed
 };
 
 class Input {

@@ -3,8 +3,10 @@
 // texts have kTextPadding bytes after their end.
 #pragma once
 #include <bit>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace anabranch::data {
@@ -93,5 +95,16 @@ Spelling careful_id(std::string_view token, uint64_t* value);
 // The whole token as strtof reads it: decimal or hexadecimal (0x), inf, infinity, nan. Range: finite, but above the
 // largest float32.
 Spelling careful_float(std::string_view token, float* value);
+
+// The shortest text that gives the number again, as Python writes it: 5.0, not 5, and 100000.0, not 1e+05.
+template <class T> std::string_view spelled_float(T value, std::string* own) {
+  const T size = value < 0 ? -value : value;
+  const bool fixed = size == 0 || (size >= T{1e-4} && size < T{1e16});
+  char digits[64];
+  const auto form = fixed ? std::chars_format::fixed : std::chars_format::scientific;
+  own->assign(digits, std::to_chars(digits, digits + sizeof digits, value, form).ptr);
+  if (fixed && own->find('.') == std::string::npos) *own += ".0";
+  return *own;
+}
 
 }  // namespace anabranch::data

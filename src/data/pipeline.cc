@@ -183,7 +183,7 @@ void Pipeline::note_lines(const Block& block) {
   while (before.size() <= of_chunk.size() && of_chunk[before.size() - 1] >= 0) {
     before.push_back(before.back() + of_chunk[before.size() - 1]);
   }
-  statistics_.lines += block.lines;
+  statistics_.lines += block.lines - block.skipped;
   statistics_.rows += block.rows();
   statistics_.missing += block.missing;
   statistics_.bytes += block.bytes;

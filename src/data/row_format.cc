@@ -95,6 +95,9 @@ void options(const std::vector<std::string>& words, const std::string& line, Col
     }
     ++i;
   }
+  if (rule->hash && rule->has_missing) {
+    bad_schema(line, "\"missing\" has no effect on a column with \"hash\": an empty text is hashed like any other");
+  }
 }
 
 // "C*" over several columns is a rule for each.
@@ -152,8 +155,12 @@ uint64_t salt_of(std::string_view name) {
   return hash_bytes(name, kNames);
 }
 
+uint64_t hash_to_id(uint64_t hash, uint64_t buckets) {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * buckets) >> 64);
+}
+
 uint64_t hashed_id(std::string_view text, uint64_t salt, uint64_t buckets) {
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(hash_bytes(text, salt)) * buckets) >> 64);
+  return hash_to_id(hash_bytes(text, salt), buckets);
 }
 
 // Eight bytes at a time, each folded by a full product.

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "data/row_parser.h"
+#include "data/transform.h"
 
 namespace anabranch::data {
 
@@ -42,10 +43,16 @@ struct ColumnRule {
   bool has_missing = false, missing_last = false;  // an option says so; after "log"
   bool required = false, ranged = false;
   double low = 0, high = 0;  // of the range
+
+  // Of a schema (data/schema_text.h), instead of the options above other than split and required.
+  std::shared_ptr<const Transform> transform;
+  std::vector<ColumnRule> parts;  // of a cross: each has one column
+  uint64_t cross_salt = 0;        // of a cross, whose number of ids is `hash`
 };
 
 struct RowFormat {
   bool libsvm = false, header = false, ragged = false;
+  bool is_schema = false;
   char separator = '\t';
   std::vector<ColumnRule> rules;
 };
@@ -55,7 +62,8 @@ RowFormat parse_row_format(const std::string& text);
 
 // The salt of a named column, or of a table that columns share.
 uint64_t salt_of(std::string_view name);
-// The id in [0, buckets) of a text.
+// The id in [0, buckets) of a hash, or of a text.
+uint64_t hash_to_id(uint64_t hash, uint64_t buckets);
 uint64_t hashed_id(std::string_view text, uint64_t salt, uint64_t buckets);
 
 // A number in [0, 2^64) for these bytes: the same on every machine and in every version of the cache.

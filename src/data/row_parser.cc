@@ -6,6 +6,8 @@
 #include "data/cache.h"
 #include "data/input.h"
 #include "data/row_format.h"
+#include "data/schema_text.h"
+#include "data/table_input.h"
 
 namespace anabranch::data {
 
@@ -17,15 +19,21 @@ void RowWriter::grow(size_t words) {
 
 std::unique_ptr<RowParser> make_parser(const Settings& settings) {
   settings.schema.check();
-  if (settings.format.empty()) return make_multi_slot_parser(settings.schema);
+  const Settings::Share& share = settings.share;
+  if (settings.format.empty()) return share_of(make_multi_slot_parser(settings.schema), share, false);
   AB_CHECK(!settings.schema.ins_id && !settings.schema.content, InvalidArgument,
            "instance ids and contents are parts of MultiSlot text; the schema of the data has none");
-  const RowFormat format = parse_row_format(settings.format);
-  return format.libsvm ? make_libsvm_parser(settings.schema, format) : make_columns_parser(settings.schema, format);
+  const RowFormat format =
+      is_schema_text(settings.format) ? parse_schema_text(settings.format) : parse_row_format(settings.format);
+  return share_of(
+      format.libsvm ? make_libsvm_parser(settings.schema, format) : make_columns_parser(settings.schema, format), share,
+      format.header);
 }
 
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,
                                   std::shared_ptr<const RowParser> parser, const std::atomic<bool>* stop) {
+  if (const char* const kind = settings.pipe_command == "cat" ? table_kind(path) : nullptr)
+    return table_input(settings, path, kind);
   CachePlace place;
   if (!settings.cache_folder.empty()) {
     place = cache_place(settings, path);

@@ -23,13 +23,19 @@ class RowParser {
   // For the first line of a file, without its end. InvalidArgument if the schema does not match it.
   virtual FileHead head(std::string_view /*line*/, const std::string& /*path*/) const { return {}; }
   // Appends the samples of whole lines (the last one ends with '\n', too) of a file with this head to *out, and the
-  // errors of the others. kTextPadding readable bytes follow the text.
+  // errors of the others. kTextPadding readable bytes follow the text. The text may be a part of the chunk, after the
+  // first out->lines lines.
   virtual void parse(std::string_view text, const FileHead& head, Block* out) const = 0;
 };
 
 // For Settings::format; InvalidArgument if its text is malformed or the schema does not match it.
 std::unique_ptr<RowParser> make_parser(const Settings& settings);
 std::unique_ptr<RowParser> make_multi_slot_parser(const Schema& schema);
+// A parser that passes only the lines of this share, and the header, to `all`.
+std::unique_ptr<RowParser> share_of(std::unique_ptr<RowParser> all, const Settings::Share& share, bool header);
+
+// Whether a line belongs to a share.
+bool in_share(const Settings::Share& share, std::string_view line);
 
 // Writes a block sample by sample. A discarded sample leaves no trace.
 class RowWriter {

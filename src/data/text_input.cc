@@ -8,6 +8,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr size_t kShownOfLongLine = 4 << 10;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 class TextInput final : public Input {
  public:
@@ -29,6 +30,7 @@ class TextInput final : public Input {
     size_t searched = 0;  // no line end before it
     for (;;) {
       fill(&raw, std::max(kChunkBytes, std::min(2 * searched, max_line_bytes_ + 1)));
+      if (chunk_ == 0 && searched == 0) drop_byte_order_mark(&raw);
       const char* last = static_cast<const char*>(memrchr(raw.data() + searched, '\n', raw.size - searched));
       if (last) {
         cut(&raw, static_cast<size_t>(last - raw.data()) + 1);
@@ -80,6 +82,13 @@ class TextInput final : public Input {
       ended_ = n == 0;
       if (!ended_ && raw->size < needed && memrchr(raw->data(), '\n', raw->size) && source_->waits()) return;
     }
+  }
+
+  // It does not belong to the first field, whether that is a name or a value.
+  static void drop_byte_order_mark(Buffer* raw) {
+    if (!std::string_view(raw->data(), raw->size).starts_with(kByteOrderMark)) return;
+    raw->size -= kByteOrderMark.size();
+    std::memmove(raw->data(), raw->data() + kByteOrderMark.size(), raw->size);
   }
 
   // Text after the last line end waits for the next chunk.

@@ -167,20 +167,30 @@ void Communicator::run_all(ab_queue* queue, int device, std::span<const Call> ca
   Together together(devices_);
   for (const Call& call : calls) put(call);
   together.end();
-  for (const Rank& rank : ranks_) {
-    rank.ended->record(rank.queue);
-    rank.ended->hold(queue);
-  }
+  follow(queue);
 }
 
-void Communicator::run(ab_queue* queue, int device, std::span<const Call> calls) {
+void Communicator::run(ab_queue* queue, int device, std::span<const Call> calls, int* failed) {
   const std::lock_guard lock(one_launch);
   AB_CHECK(works(), Unavailable, "devices no longer compute together, because another run has failed");
   try {
     run_all(queue, device, calls);
   } catch (...) {
-    give_up();
+    if (failed) check_ranks(failed);
+    leave();
+    try {
+      follow(queue);
+    } catch (const std::exception&) {  // the error that led here is the one to report
+    }
     throw;
+  }
+}
+
+// Does not wait: `queue` may itself wait for another communicator, which its caller has yet to give up.
+void Communicator::follow(ab_queue* queue) const {
+  for (const Rank& rank : ranks_) {
+    rank.ended->record(rank.queue);
+    rank.ended->hold(queue);
   }
 }
 
@@ -194,6 +204,10 @@ bool Communicator::passed() const {
 
 std::string Communicator::failure(int* rank) {
   const std::lock_guard lock(one_launch);
+  return check_ranks(rank);
+}
+
+std::string Communicator::check_ranks(int* rank) const {
   for (const Rank& own : ranks_) {
     *rank = -1;
     if (own.comm && devices_.api().comm_check(own.comm, rank) != AB_OK) {

@@ -41,8 +41,9 @@ class Communicator {
     std::vector<Part> parts;  // of the ranks of this process
   };
   // One after the other, after everything in `queue` of one of the devices; later work in `queue` follows them on all
-  // devices. After a failure this communicator is unusable, and of() creates another one.
-  void run(ab_queue* queue, int device, std::span<const Call> calls);
+  // devices. After a failure this communicator is unusable, and of() creates another one; `failed`, if given, is set to
+  // the rank that is gone or has given up, if one is the reason.
+  void run(ab_queue* queue, int device, std::span<const Call> calls, int* failed = nullptr);
   bool works() const { return works_.load(std::memory_order_relaxed); }
   void wait(std::span<Lookout* const> lookouts = {}) const;  // blocks the calling thread until the last run has ended
   bool passed() const;                                       // all runs have
@@ -63,10 +64,12 @@ class Communicator {
   };
   Communicator(const std::vector<int>& devices, int number);
   void join_all(const Id& id, int first, int total);
+  std::string check_ranks(int* rank) const;
   void run_all(ab_queue* queue, int device, std::span<const Call> calls);
   void prepare(const Call& call);
   void put(const Call& call);
   void leave() noexcept;
+  void follow(ab_queue* queue) const;  // later work in `queue` follows what is in the ranks' queues
   void give_up() noexcept;
 
   const Devices& devices_;

@@ -1,5 +1,6 @@
 #include "engine/fetch_slots.h"
 
+#include "core/host_copy.h"
 #include "core/row_locks.h"
 
 namespace anabranch {
@@ -32,20 +33,21 @@ Fetched FetchSlots::collect(size_t fetch) const {
   return slices;
 }
 
-double FetchSlots::mean(size_t fetch) const {
+const Tensor& FetchSlots::tensor(size_t fetch) const {
   const Tensor* t = values_[fetch][0]->get<Tensor>();
   AB_CHECK(t && t->initialized(), NotFound, "fetched variable {} holds no value", names_[fetch]);
+  return *t;
+}
+
+double FetchSlots::mean(size_t fetch) const {
   Tensor copy;
-  if (!t->place().on_host() || !t->contiguous()) {
-    copy.copy_from(*t);
-    t = &copy;
-  }
-  return visit_dtype(t->dtype(), [&](auto tag) {
+  const Tensor& t = readable(tensor(fetch), &copy);
+  return visit_dtype(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* elems = t->data<T>();
+    const T* elems = t.data<T>();
     double sum = 0;
-    for (int64_t i = 0; i < t->numel(); ++i) sum += static_cast<double>(elems[i]);
-    return sum / static_cast<double>(t->numel());
+    for (int64_t i = 0; i < t.numel(); ++i) sum += static_cast<double>(elems[i]);
+    return sum / static_cast<double>(t.numel());
   });
 }
 

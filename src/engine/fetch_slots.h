@@ -14,6 +14,7 @@ class FetchSlots {
   void add(std::string name, std::vector<Value*> values, bool kept);
   const std::vector<std::vector<Value*>>& values() const { return values_; }  // by fetch, then replica
   Fetched collect(size_t fetch) const;                                        // copies of one fetch
+  const Tensor& tensor(size_t fetch) const;                                   // of the first replica
   double mean(size_t fetch) const;  // of the elements of the first replica's tensor
 
  private:

@@ -1,5 +1,6 @@
 #include "engine/model_files.h"
 
+#include <filesystem>
 #include <map>
 
 #include "base/error.h"
@@ -68,7 +69,32 @@ Model load_model(const ModelFiles& files) {
                                sparse::GrowableTable::open(var->name, files.folder + "/" + name));
   }
   io::load_vars(*model.scope, tensors, files.folder, files.parameters);
+  const std::string schema = files.folder + "/" + schema_file(files.program);
+  if (std::filesystem::exists(schema)) model.schema = io::read_file_of(files.folder, schema);
   return model;
+}
+
+std::string schema_file(const std::string& program) {
+  return program == "__model__" ? "__schema__.json" : program + ".schema.json";
+}
+
+data::RowInputs row_inputs(const Model& model) {
+  AB_CHECK(!model.schema.empty(), NotFound,
+           "the model has no schema for raw rows: save it with save_inference_model(..., schema=schema)");
+  data::Schema inputs;
+  const ir::Block& block = model.program->global_block();
+  for (const std::string& name : model.feeds) {
+    const ir::VarRef var = block.find_var(name);
+    AB_CHECK(var != nullptr, InvalidArgument, "the model has no variable {}", name);
+    data::Slot slot;
+    slot.name = name;
+    slot.dtype = var->dtype;
+    slot.dense = var->lod_level == 0;
+    slot.shape = var->shape.rank() ? var->shape.slice(1, var->shape.rank()) : Shape{};
+    inputs.slots.push_back(std::move(slot));
+  }
+  inputs.check();
+  return data::RowInputs(model.schema, std::move(inputs));
 }
 
 }  // namespace anabranch

@@ -9,6 +9,7 @@
 
 #include "core/scope.h"
 #include "engine/compiled_program.h"
+#include "engine/served_links.h"
 #include "ps/server.h"
 #include "ps/store.h"
 #include "sparse/growable_table.h"
@@ -37,6 +38,7 @@ class ServedProgram final : public ps::Store {
   void read_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) const override;
   void train_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) override;
   void read_table(uint32_t variable, uint64_t part, int bits, rpc::Message* into) const override;
+  void read_link(uint32_t variable, std::span<const int64_t> request, rpc::Message* into) override;
   // Everything the program keeps from step to step: parameters, the state of their rules, counters.
   std::vector<std::string> kept() const override;
   std::unique_ptr<ps::Saving> begin_save() const override;
@@ -70,6 +72,7 @@ class ServedProgram final : public ps::Store {
   std::map<uint32_t, uint32_t> tables_;  // by their gradient
   mutable std::map<std::string, uint32_t, std::less<>> numbers_;
   std::map<Shapes, std::unique_ptr<CompiledProgram>> updates_;
+  mutable ServedLinks links_;
 };
 
 }  // namespace anabranch

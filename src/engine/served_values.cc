@@ -1,29 +1,27 @@
 // Queries of a server's variables, and their storage on disk.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 
+#include "engine/served_bytes.h"
 #include "engine/served_program.h"
 
 namespace anabranch {
 namespace {
 
-constexpr size_t kRecordBytes = 1 << 20;   // of a growable table, in one record of a snapshot
-constexpr int64_t kSliceBytes = 64 << 10;  // of its rows, for which a push waits: about a tenth of a millisecond
+constexpr size_t kRecordBytes = 1 << 20;  // of a growable table, in one record of a snapshot
 
-void add_bytes(uint32_t variable, std::string_view bytes, rpc::Message* into) {
-  void* to = into->add_room(variable, Shape{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
-  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-}
-
-// Tensors are copied, growable tables are cut: a record with the approximate number of rows and the clock of their
-// ages, then rows.
+// Tensors are copied, growable tables are cut: a record with the approximate number of rows, the clock of their ages
+// and the counts of keys that wait for admission, then rows.
 class SavedValues final : public ps::Saving {
  public:
   void add(const std::string& name, const Tensor& value) { copies_.add(name, value); }
   void add(const std::string& name, std::shared_ptr<sparse::GrowableTable> table) {
-    Tensor head(Shape{2}, DType::kInt64);
+    const std::vector<int64_t> counts = table->key_counts();
+    Tensor head(Shape{2 + static_cast<int64_t>(counts.size())}, DType::kInt64);
     head.mutable_data<int64_t>()[0] = table->stats().rows;
     head.mutable_data<int64_t>()[1] = table->header().clock;
+    std::copy(counts.begin(), counts.end(), head.mutable_data<int64_t>() + 2);
     copies_.add(name, head);
     tables_.push_back({name, std::make_unique<sparse::GrowableTable::Cut>(std::move(table), kSliceBytes)});
   }
@@ -70,7 +68,7 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
 ps::Extent ServedProgram::extent(uint32_t variable) const {
   if (const auto table = table_at(variable)) {
     const sparse::TableStats s = table->stats();
-    return {s.rows, s.bytes, s.hits, s.misses};
+    return {s.rows, s.bytes, s.hits, s.misses, s.created, s.waiting, s.refused, s.evicted, s.expired, s.shrunk};
   }
   const Tensor* t = variable < entries_.size() ? entries_[variable].value->get<Tensor>() : nullptr;
   if (!t || !t->initialized()) return {};
@@ -98,6 +96,7 @@ std::vector<std::string> ServedProgram::kept() const {
 }
 
 std::unique_ptr<ps::Saving> ServedProgram::begin_save() const {
+  links_.drop_silent();
   auto saving = std::make_unique<SavedValues>();
   each_kept([&](const std::string& name, const Tensor* tensor, const auto& table) {
     if (tensor) {
@@ -113,10 +112,12 @@ namespace {
 
 // Without a clock in states of earlier versions.
 void load_head(sparse::GrowableTable& table, const Tensor& head) {
-  AB_CHECK(head.numel() == 1 || head.numel() == 2, ShapeMismatch,
-           "the saved state of table {} starts with {} numbers: 1 or 2 are known", table.name(), head.numel());
-  table.reserve(head.data<int64_t>()[0]);
-  if (head.numel() == 2) table.set_clock(head.data<int64_t>()[1]);
+  AB_CHECK(head.numel() >= 1, ShapeMismatch, "the saved state of table {} starts with no number", table.name());
+  const int64_t* numbers = head.data<int64_t>();
+  table.reserve(numbers[0]);
+  if (head.numel() == 1) return;
+  table.set_clock(numbers[1]);
+  table.set_key_counts({numbers + 2, static_cast<size_t>(head.numel() - 2)});
 }
 
 }  // namespace
@@ -190,6 +191,12 @@ void ServedProgram::read_table(uint32_t variable, uint64_t part, int bits, rpc::
   }
   add_bytes(variable, {reinterpret_cast<const char*>(&head), sizeof(head)}, into);
   add_bytes(variable, rows, into);
+}
+
+void ServedProgram::read_link(uint32_t variable, std::span<const int64_t> request, rpc::Message* into) {
+  const auto table = table_at(variable);
+  AB_CHECK(table != nullptr, InvalidArgument, "variable {} at this server is not a growable table", variable);
+  links_.handle(variable, table, request, into);
 }
 
 }  // namespace anabranch

@@ -51,7 +51,8 @@ class Step {
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one fetch
   std::vector<Fetched> collect() const;                                                  // and of all
   double mean(size_t fetch) const { return fetches_.mean(fetch); }
-  const StepProfile* profile() const { return profile_.get(); }  // null: never profiled
+  const Tensor& tensor(size_t fetch) const { return fetches_.tensor(fetch); }  // of the first replica
+  const StepProfile* profile() const { return profile_.get(); }                // null: never profiled
 
   const StepKey& key() const { return key_; }
   std::string explain() const;

@@ -53,6 +53,7 @@ struct TrainLoop::Impl {
     alignas(64) std::atomic<int64_t> batches{0}, rows{0};  // of this pass
     std::atomic<int64_t> waited_ns{0}, running_ns{0};
     std::vector<double> sums;  // of the averaged fetches times the rows of their batches
+    std::vector<RankingCounts> ranking;
   };
 
   ir::ProgramRef program;
@@ -80,6 +81,7 @@ struct TrainLoop::Impl {
   void prepare(Trainer& t);
   void train(int index);
   void one_batch(Trainer& t, int index);
+  void count(const Step& step, Trainer* t) const;
   void merge_when_due(Trainer& t, int index, int64_t batch_ns);
   void keep_values(Shown values);
   void end();  // of the pass, before the stream's
@@ -138,14 +140,23 @@ void TrainLoop::Impl::keep_values(Shown values) {
   changed.notify_all();
 }
 
+// Adds the values of one step to those of the pass.
+void TrainLoop::Impl::count(const Step& step, Trainer* t) const {
+  const auto rows = static_cast<double>(t->batch.rows);
+  for (size_t i = 0; i < t->sums.size() && rows > 0; ++i) t->sums[i] += rows * step.mean(options.averaged[i]);
+  for (size_t i = 0; i < t->ranking.size(); ++i) {
+    const RankedFetches& of = options.ranked[i];
+    t->ranking[i].add(step.tensor(of.predict), step.tensor(of.label), of.group ? &step.tensor(*of.group) : nullptr);
+  }
+}
+
 void TrainLoop::Impl::one_batch(Trainer& t, int index) {
   for (size_t i = 0; i < t.columns.size(); ++i) t.fed[i] = t.batch.columns[t.columns[i]];
   const int64_t number = t.batches.load(std::memory_order_relaxed) + 1;
   const bool due = options.show_every > 0 && number % options.show_every == 0;
   std::optional<Shown> values;
   t.prepared->run(t.fed, {}, [&](const Step& step) {
-    const auto rows = static_cast<double>(t.batch.rows);
-    for (size_t i = 0; i < t.sums.size() && rows > 0; ++i) t.sums[i] += rows * step.mean(options.averaged[i]);
+    count(step, &t);
     if (index == 0 && (due || asked.exchange(false)) && !options.fetch.empty()) values = {number, step.collect()};
   });
   if (values) keep_values(std::move(*values));
@@ -277,6 +288,17 @@ TrainLoop::TrainLoop(const ir::ProgramRef& program, std::shared_ptr<Scope> scope
 TrainLoop::TrainLoop(TrainLoop&&) noexcept = default;
 TrainLoop::~TrainLoop() = default;
 
+std::vector<std::unique_ptr<RankingCounts>> TrainLoop::ranking() const {
+  std::vector<std::unique_ptr<RankingCounts>> all;
+  for (size_t i = 0; i < impl_->options.ranked.size(); ++i) {
+    all.push_back(std::make_unique<RankingCounts>());
+    for (const auto& t : impl_->trainers) {
+      if (i < t->ranking.size()) all[i]->add(t->ranking[i]);
+    }
+  }
+  return all;
+}
+
 void TrainLoop::ask_for_values() { impl_->asked = true; }
 
 TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& callbacks, bool go_on) {
@@ -292,6 +314,8 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
     if (!go_on) {
       t->batches = t->rows = t->waited_ns = t->running_ns = 0;
       t->sums.assign(m.options.averaged.size(), 0);
+      t->ranking.clear();
+      t->ranking.resize(m.options.ranked.size());
     }
     t->until_merge = std::max<int64_t>(1, m.options.merge_every);
   }

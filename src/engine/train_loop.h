@@ -9,13 +9,20 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
 #include "engine/compiled_program.h"
+#include "engine/ranking_counts.h"
 
 namespace anabranch {
+
+struct RankedFetches {  // indices in TrainLoopOptions::fetch
+  size_t predict, label;
+  std::optional<size_t> group;
+};
 
 struct TrainLoopOptions {
   int trainers = 1;
@@ -23,6 +30,7 @@ struct TrainLoopOptions {
   int64_t show_every = 100;           // of its batches; 0: only on request
   int64_t merge_every = 0;            // batches of a thread between two merges; 0: chosen by the cost of a merge
   std::vector<size_t> averaged = {};  // indices in fetch: values with a mean over the pass
+  std::vector<RankedFetches> ranked = {};
 };
 
 struct TrainProgress {
@@ -54,6 +62,8 @@ class TrainLoop {
   // the stream ends the pass and is thrown; the scope has the values learned until then. go_on: `stream` is a later
   // part of the same pass, whose batches continue the count.
   TrainProgress run(data::BatchStream& stream, const TrainCallbacks& callbacks, bool go_on = false);
+  // The counts of each of TrainLoopOptions::ranked, over all batches of the last pass. Not while run() runs.
+  std::vector<std::unique_ptr<RankingCounts>> ranking() const;
   void ask_for_values();  // requests show() for the next batch of the first training thread. From a callback
 
  private:

@@ -36,6 +36,7 @@ const std::vector<Pass>& pipeline() {
       kFuseAttention,
       kFuseLayerNorm,
       kFuseEmbeddings,
+      kFuseQuantized,
       kFuseFc,
       kBfloat16Products,
       kFuseBnAct,

@@ -209,6 +209,12 @@ int ReplicaNodes::write(const OpDef& def, const std::string& name, int replica) 
   return stays(def, name, replica) ? var(name, replica) : write(name, replica);
 }
 
+int ReplicaNodes::write_again(const std::string& name, int replica) {
+  const int var = write(name, replica);
+  versions_.written(name, replica);
+  return var;
+}
+
 bool ReplicaNodes::stays(const OpDef& def, const std::string& name, int replica) const {
   return def.is(kSameForms) && describe(name).persistable && !versions_.must_stay(name, replica);
 }

@@ -28,6 +28,8 @@ class ReplicaNodes {
   int read(const std::string& name, int replica) { return versions_.read(name, replica, describe(name)); }
   int write(const std::string& name, int replica) { return versions_.write(name, replica, describe(name)); }
   int write(const OpDef& def, const std::string& name, int replica);  // for an op of this definition
+  // The same for a node that repeats, on this replica, what an op of the program wrote on another one.
+  int write_again(const std::string& name, int replica);
   int var(const std::string& name, int replica) { return graph_.var(name, replica, describe(name)); }
   // The variable holds a value before the first node runs.
   void has_value(int var) { versions_.touch(var); }

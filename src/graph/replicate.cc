@@ -118,7 +118,7 @@ class Replicator {
     if (parallel_ && !options_.independent && runs_once(*op)) {
       const int owner = ownership_.owner_of(*op);
       nodes_.add(index, op, owner, true);
-      if (options_.apart) broadcast_from_owner(*op, owner);
+      options_.apart ? broadcast_from_owner(*op, owner) : copy_from_owner(*op, owner);
       return;
     }
     const bool skips_idle = note_batch_dependence(*op) && (options_.independent || !is_update(*op));
@@ -179,14 +179,32 @@ class Replicator {
       if (parameters.count(name) && desc.kind == VarKind::kLoDTensor) {
         std::vector<int> all;
         for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));
-        NodeBuilder node(graph_, "broadcast_from_owner", near);
-        node.attr("op_role_var", std::vector<std::string>());
-        nodes_.push(node.in("X", updated).out("Out", all).done());
+        push_broadcast(near, updated, all);
       } else if (owner != 0) {
         nodes_.push(
             NodeBuilder(graph_, "copy_between_places", near).in("X", updated).out("Out", nodes_.var(name, 0)).done());
       }
     }
+  }
+
+  // A parameter that other ops write, too, exists on every replica, and one update is for all of them.
+  void copy_from_owner(const ir::Op& update, int owner) {
+    const auto outs = update.output_args();
+    GraphNode near;
+    near.op = graph_.nodes.back().op;
+    for (const auto& name : std::set<std::string>(outs.begin(), outs.end())) {
+      if (is_discarded(name) || !nodes_.describe(name).persistable || ownership_.is_shared(name)) continue;
+      std::vector<int> all;
+      const int updated = nodes_.read(name, owner);
+      for (int r = 0; r < options_.replicas; ++r) all.push_back(r == owner ? updated : nodes_.write_again(name, r));
+      push_broadcast(near, updated, all);
+    }
+  }
+
+  void push_broadcast(const GraphNode& near, int from, const std::vector<int>& to) {
+    NodeBuilder node(graph_, "broadcast_from_owner", near);
+    node.attr("op_role_var", std::vector<std::string>());
+    nodes_.push(node.in("X", from).out("Out", to).done());
   }
 
   void check_sends(const ir::Op& op) const {

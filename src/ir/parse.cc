@@ -40,6 +40,14 @@ void get_lod_level(int32_t level, Var* var) {
   var->lod_level = level;
 }
 
+Var::Element get_element(const pb::VarType::LoDTensorDesc& desc, const std::string& reader) {
+  Var tensor;
+  tensor.name = reader;
+  get_tensor(desc.tensor(), &tensor);
+  get_lod_level(desc.lod_level(), &tensor);
+  return {tensor.shape, tensor.dtype, tensor.lod_level};
+}
+
 Var get_var(const pb::VarDesc& desc) {
   Var var;
   var.name = text(desc.name(), "the name of a variable");
@@ -57,6 +65,8 @@ Var get_var(const pb::VarDesc& desc) {
     get_lod_level(type.tensor_array().lod_level(), &var);
   } else if (var.kind == VarKind::kSelectedRows && type.has_selected_rows()) {
     get_tensor(type.selected_rows(), &var);
+  } else if (var.kind == VarKind::kReader) {
+    for (const auto& tensor : type.reader().lod_tensor()) var.elements.push_back(get_element(tensor, var.name));
   }
   return var;
 }

@@ -11,9 +11,10 @@ namespace {
 
 namespace pb = framework::proto;
 
-void put_tensor(const Var& var, pb::VarType::TensorDesc* out) {
-  out->set_data_type(static_cast<pb::VarType::Type>(var.dtype));
-  for (const int64_t extent : var.shape) out->add_dims(extent);
+// Of a variable, or of a tensor in the batches of a reader.
+template <class T> void put_tensor(const T& tensor, pb::VarType::TensorDesc* out) {
+  out->set_data_type(static_cast<pb::VarType::Type>(tensor.dtype));
+  for (const int64_t extent : tensor.shape) out->add_dims(extent);
 }
 
 void put_var(const Var& var, pb::VarDesc* out) {
@@ -32,6 +33,13 @@ void put_var(const Var& var, pb::VarDesc* out) {
       if (var.lod_level) desc->set_lod_level(var.lod_level);
       break;
     }
+    case VarKind::kReader:
+      for (const auto& element : var.elements) {
+        auto* desc = out->mutable_type()->mutable_reader()->add_lod_tensor();
+        put_tensor(element, desc->mutable_tensor());
+        desc->set_lod_level(element.lod_level);
+      }
+      break;
     case VarKind::kSelectedRows: put_tensor(var, out->mutable_type()->mutable_selected_rows()); break;
     default: break;
   }

@@ -34,6 +34,13 @@ struct Var {
     DType dtype;
   };
   std::vector<Earlier> earlier = {};
+  // Of a reader: the tensors of each batch.
+  struct Element {
+    Shape shape;
+    DType dtype = DType::kFloat32;
+    int lod_level = 0;
+  };
+  std::vector<Element> elements = {};
 };
 
 }  // namespace anabranch::ir

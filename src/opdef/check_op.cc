@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "opdef/check_attrs.h"
 #include "opdef/old_forms.h"
 
 namespace anabranch {
@@ -107,6 +108,8 @@ void refuse_engine_only(const ir::Op& op) {
   AB_CHECK(!find_op(op.type).has(kEngineOnly), Unsupported,
            "{} is for passes and the engine only: a program must not contain it", op.type);
 }
+
+void check_attrs(ir::Op& op) { fill_attrs(find_op(op.type), op); }
 
 void check_op(ir::Op& op) {
   const OpDef& def = find_op(op.type);

@@ -1,6 +1,6 @@
 // How the steps of a worker exchange gradients and parameters with servers. Ops call it, and do not know which one it
-// is: a client has one for each way of servers, and a Communicator or Geo that is attached to it takes their place.
-// Thread-safe, except that it is attached and detached while no step runs.
+// is: a client has one for each way of servers, and a BackgroundExchanger or Geo that is attached to it takes their
+// place. Thread-safe, except that it is attached and detached while no step runs.
 #pragma once
 #include <cstdint>
 #include <span>

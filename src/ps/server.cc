@@ -119,8 +119,8 @@ void Server::check_known(const Trainer& trainer, const Header& h) const {
   AB_CHECK(!replaced, Unavailable, "another process has taken the place of this trainer {} at {}", h.client,
            options_.name);
   AB_CHECK(h.peer == 0 || h.peer == options_.incarnation, Unavailable,
-           "{} was restarted: trainer {} must say hello again", options_.name, h.client);
-  AB_CHECK(h.incarnation == trainer.incarnation, Unavailable, "trainer {} has not said hello to {}", h.client,
+           "{} was restarted: trainer {} must connect again", options_.name, h.client);
+  AB_CHECK(h.incarnation == trainer.incarnation, Unavailable, "trainer {} has not connected to {}", h.client,
            options_.name);
 }
 
@@ -139,7 +139,7 @@ bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answe
     return true;
   }
   AB_CHECK(h.sequence == trainer.sequence + 1 || (trainer.gap && h.sequence > trainer.sequence), InvalidArgument,
-           "trainer {} sends request {} to {}, whose last one was {}", h.client, h.sequence, options_.name,
+           "trainer {} sends request {} to {}, but its last request was {}", h.client, h.sequence, options_.name,
            trainer.sequence);
   AB_CHECK(trainer.last_answer || trainer.answer_again || trainer.sequence == 0, InvalidArgument,
            "trainer {} sends request {} to {} while {} is under way", h.client, h.sequence, options_.name,

@@ -115,6 +115,7 @@ class Server {
   static void begin_again(Trainer& trainer, uint64_t incarnation);
   MessageRef exchange(const MessageRef& request, Due* due);
   MessageRef rows(const Message& request, uint64_t round);
+  MessageRef link(const Message& request);
   MessageRef give_rows(const Message& request);
   MessageRef reduce(const MessageRef& request, Due* due);
   MessageRef complete(Trainer& trainer, const MessageRef& request, Due* due);

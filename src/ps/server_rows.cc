@@ -1,10 +1,28 @@
 // Lookups of rows, and statistics: traffic of each table, and faults of callers.
+#include "ps/link_copy.h"
 #include "ps/server.h"
 
 namespace anabranch::ps {
 
+// A link, which is of one moment.
+MessageRef Server::link(const Message& request) {
+  auto out = std::make_shared<Message>(Verb::kTable);
+  const auto numbers = request.ids(0);
+  if (numbers[0] == static_cast<int64_t>(LinkRequest::kBegin)) {
+    const std::unique_lock alone(updating_);
+    store_.read_link(request.part(0).variable, numbers, out.get());
+  } else {
+    store_.read_link(request.part(0).variable, numbers, out.get());
+  }
+  return out;
+}
+
 MessageRef Server::rows(const Message& request, uint64_t round) {
   const Header& h = request.header();
+  if (h.verb == Verb::kTable && request.parts() == 1 && request.part(0).kind == PartKind::kIds &&
+      request.ids(0).size() > 2) {
+    return link(request);
+  }
   auto out = std::make_shared<Message>(h.verb);
   out->header().round = round;
   const std::shared_lock reading(updating_);
@@ -25,7 +43,7 @@ MessageRef Server::rows(const Message& request, uint64_t round) {
   return out;
 }
 
-// From any thread, concurrently.
+// From any thread, concurrently. Parts of a table are for any caller, whose number need not be that of a worker.
 MessageRef Server::give_rows(const Message& request) {
   const uint32_t sender = request.header().client;
   uint64_t round = 0;
@@ -50,8 +68,8 @@ MessageRef Server::give_rows(const Message& request) {
     round = round_;
   }
   try {
-    AB_CHECK(sender < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
-             options_.name, trainers_.size() - 1, sender);
+    AB_CHECK(sender < trainers_.size() || request.header().verb == Verb::kTable, InvalidArgument,
+             "{} has trainers 0 to {}, got a message of trainer {}", options_.name, trainers_.size() - 1, sender);
     MessageRef found = with_memory(request, [&] { return rows(request, round); });
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(options_.clock->now() - begun);
     if (table) table->pull_us += took.count();
@@ -127,7 +145,8 @@ MessageRef Server::tell_stats() const {
   auto out = std::make_shared<Message>(Verb::kStats);
   out->header().round = round_;
   std::string tables;
-  for (const auto& [number, traffic] : traffic_) tables += traffic.line(store_.name(number), store_.extent(number));
+  for (const auto& [number, traffic] : traffic_)
+    tables += traffic.line(number, store_.name(number), store_.extent(number));
   std::string trainers;
   for (size_t t = 0; t < trainers_.size(); ++t) {
     if (trainers_[t].awaited_us) trainers += fmt::format("trainer {} {}\n", t, trainers_[t].awaited_us);

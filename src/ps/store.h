@@ -24,6 +24,9 @@ struct Change {
 struct Extent {
   int64_t rows = 0, bytes = 0;
   int64_t found = 0, missed = 0;  // lookups of keys that had a row, and that had none
+  // Of a growable table: rows that were created; sightings of keys without a row that wait for admission, or found no
+  // room; rows that were removed at the limit, by age and by score.
+  int64_t created = 0, waiting = 0, refused = 0, evicted = 0, expired = 0, shrunk = 0;
 };
 
 // A store's contents at one moment, written in parts.
@@ -76,6 +79,12 @@ class Store {
   // A growable table: the header of its file, then the rows of a part (GrowableTable::append_rows) by `bits` of the
   // hash; with 0 bits no rows. InvalidArgument: it is not such a table.
   virtual void read_table(uint32_t variable, uint64_t, int, Message*) const {
+    AB_THROW(InvalidArgument, "variable {} is not a growable table", variable);
+  }
+
+  // The same for links of a growable table (ps/link_copy.h): `request` has its kind and numbers. No update runs while a
+  // request of kind LinkRequest::kBegin is handled.
+  virtual void read_link(uint32_t variable, std::span<const int64_t>, Message*) {
     AB_THROW(InvalidArgument, "variable {} is not a growable table", variable);
   }
 

@@ -24,11 +24,12 @@ struct Traffic {
     const auto place = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(missed)));
     ++late[place < late.size() ? place : late.size() - 1];
   }
-  // One line: numbers, followed by the name.
-  std::string line(const std::string& name, const Extent& extent) const {
+  // One line: numbers, first that of the variable, followed by the name.
+  std::string line(uint32_t variable, const std::string& name, const Extent& e) const {
     std::string out =
-        fmt::format("table {} {} {} {} {} {} {} {} {} {} ", extent.rows, extent.bytes, pulls.load(), rows_pulled.load(),
-                    pull_us.load(), pushes.load(), rows_pushed.load(), push_us.load(), extent.found, extent.missed);
+        fmt::format("table {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} ", variable, e.rows, e.bytes,
+                    pulls.load(), rows_pulled.load(), pull_us.load(), pushes.load(), rows_pushed.load(), push_us.load(),
+                    e.found, e.missed, e.created, e.waiting, e.refused, e.evicted, e.expired, e.shrunk);
     for (size_t i = 0; i < late.size(); ++i) out += fmt::format("{}{}", i ? "," : "", late[i].load());
     return out + " " + name + "\n";
   }

@@ -122,8 +122,8 @@ void check(const JoinOptions& o) {
   const int size = static_cast<int>(o.endpoints.size());
   AB_CHECK(o.rank >= 0 && o.rank < size, InvalidArgument, "rank must be from 0 to {}, got {}", size - 1, o.rank);
   const std::set<std::string> different(o.endpoints.begin(), o.endpoints.end());
-  AB_CHECK(different.size() == o.endpoints.size(), InvalidArgument, "two processes of a group have one address: {}",
-           fmt::join(o.endpoints, ","));
+  AB_CHECK(different.size() == o.endpoints.size(), InvalidArgument,
+           "two processes of a group have the same address: {}", fmt::join(o.endpoints, ","));
   for (const auto& e : o.endpoints) {
     AB_CHECK(e.rfind(':') != std::string::npos && e.find(',') == std::string::npos, InvalidArgument,
              "the address of a process is host:port, got {}", e);

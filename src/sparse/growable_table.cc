@@ -12,7 +12,6 @@ namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kLargeLimit = 256 << 20;  // beyond it the size of a block of records is negligible
-constexpr int64_t kBlockBytes = 4 << 20;
 
 // The form in which an opaque variable holds a table: its deleter's type identifies it.
 struct Holder {
@@ -31,9 +30,20 @@ void check(const TableOptions& o) {
            "admit_probability must be above 0 and at most 1, got {}", o.admit_probability);
   AB_CHECK(o.expire_after >= 0 && o.expire_after < INT32_MAX, InvalidArgument,
            "expire_after must not be negative, got {}", o.expire_after);
-  const int64_t least = (int64_t{64} << KeyOrder::kBits) * record_stride(o) * 4;
+  AB_CHECK(o.servers >= 1, InvalidArgument, "servers must be at least 1, got {}", o.servers);
+  const int64_t least = (int64_t{64} << KeyOrder::kBits) * record_stride(o) * 4 * o.servers;
   AB_CHECK(o.max_bytes == 0 || o.max_bytes >= least, InvalidArgument,
-           "max_bytes is {}, rows of {} numbers need at least {}", o.max_bytes, o.width * (1 + o.moments), least);
+           "max_bytes is {}, rows of {} numbers need at least {}{}", o.max_bytes, o.floats(), least,
+           o.servers > 1 ? fmt::format(" at {} servers", o.servers) : "");
+  if (o.policy != Policy::kLowestScore) return;
+  const ScoreRule& s = o.score;
+  AB_CHECK(o.width > o.added(), InvalidArgument, "the first 2 numbers of a row count shows and clicks, got width {}",
+           o.width);
+  AB_CHECK(std::isfinite(s.show) && std::isfinite(s.click) && std::isfinite(s.delete_below), InvalidArgument,
+           "the numbers of a score must be finite, got {}, {} and {}", s.show, s.click, s.delete_below);
+  AB_CHECK(s.decay > 0 && s.decay <= 1, InvalidArgument, "decay must be above 0 and at most 1, got {}", s.decay);
+  AB_CHECK(s.shrink_every >= 0 && s.shrink_every < INT32_MAX, InvalidArgument,
+           "shrink_every must not be negative, got {}", s.shrink_every);
 }
 
 }  // namespace
@@ -41,13 +51,12 @@ void check(const TableOptions& o) {
 GrowableTable::GrowableTable(std::string name, const TableOptions& options)
     : name_(std::move(name)), options_(options) {
   check(options);
-  const bool blocks = options_.max_bytes == 0 || options_.max_bytes >= kLargeLimit;
+  const bool blocks = options_.max_bytes == 0 || options_.max_bytes / options_.servers >= kLargeLimit;
   if (blocks) memory_ = std::make_shared<RecordMemory>();
-  const int64_t budget = (options_.max_bytes - (options_.max_bytes && blocks ? kBlockBytes : 0)) / kShards;
-  for (int64_t s = 0; s < kShards; ++s) {
-    parts_[s].shard = std::make_unique<TableShard>(options_, budget, s, memory_.get());
-  }
+  for (Part& part : parts_) part.shard = std::make_unique<TableShard>(options_, memory_.get());
 }
+
+GrowableTable::~GrowableTable() = default;
 
 std::shared_ptr<GrowableTable> GrowableTable::of(const Value& value) {
   const auto* held = value.get<std::shared_ptr<void>>();
@@ -72,7 +81,13 @@ void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float*
       part.shard->pull(scratch->begin(s), scratch->count(s), how, out);
     }
   });
-  if (how.train && options_.max_bytes) tell_what_was_dropped();
+  if (how.train && !options_.by_updates && options_.max_bytes) tell_what_was_dropped();
+  if (layer_) [[unlikely]] {
+    if (under_) under_->pull(keys, n, how, out, scratch, parallel);
+    Pull over = how;
+    over.keep_missing = true;
+    layer_->pull(keys, n, over, out, scratch, parallel);
+  }
 }
 
 void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how,
@@ -80,6 +95,11 @@ void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, c
   AB_CHECK(static_cast<int32_t>(how.rule) == options_.moments, InvalidArgument,
            "table {} keeps {} moments a row, the rule needs {}", name_, options_.moments,
            static_cast<int32_t>(how.rule));
+  AB_CHECK(
+      options_.score.known, Unsupported,
+      "table {} was loaded from a file, which does not hold the numbers of its score: run the startup program that "
+      "declares them before you load the file",
+      name_);
   KeyOrder& order = scratch->order;
   order.read(keys, n);
   scratch->groups.resize(static_cast<size_t>(n));
@@ -94,6 +114,7 @@ void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, c
                          scratch->next.data());
     }
   });
+  if (options_.by_updates && options_.max_bytes) tell_what_was_dropped();
 }
 
 TableStats GrowableTable::stats() {
@@ -110,6 +131,7 @@ TableStats GrowableTable::stats() {
     sum.refused += s.refused;
     sum.evicted += s.evicted;
     sum.expired += s.expired;
+    sum.shrunk += s.shrunk;
   }
   return sum;
 }
@@ -129,6 +151,37 @@ std::vector<int64_t> GrowableTable::keys() {
   }
   std::sort(all.begin(), all.end());
   return all;
+}
+
+// ---- counts of keys without a row
+
+std::vector<int64_t> GrowableTable::key_counts() {
+  std::vector<int64_t> out;
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    for (const KeyCounts& counts : part.shard->key_counts()) {
+      out.resize(out.size() + counts.words());
+      counts.save(&*(out.end() - static_cast<int64_t>(counts.words())));
+    }
+  }
+  return out;
+}
+
+void GrowableTable::set_key_counts(std::span<const int64_t> counts) {
+  size_t words = 0;
+  for (Part& part : parts_) {
+    for (const KeyCounts& c : part.shard->key_counts()) words += c.words();
+  }
+  AB_CHECK(counts.size() == words, ShapeMismatch, "table {} counts keys in {} words, got {}: were its rules changed?",
+           name_, words, counts.size());
+  const int64_t* from = counts.data();
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    for (KeyCounts& c : part.shard->key_counts()) {
+      c.load(from);
+      from += c.words();
+    }
+  }
 }
 
 // One line for the first dropped key, and again at each power of ten.

@@ -1,18 +1,21 @@
 // An embedding table with arbitrary 64-bit keys whose rows are created when a key is first seen in training: the row
 // from (seed, key), and the moments of the optimizer after it. Rules decide which keys get a row, which rows are
 // evicted, and how much memory they may use. All functions are thread-safe; a row is read and written whole. The
-// contents after a sequence of calls do not depend on the number of threads that worked on each of them.
+// contents after a sequence of calls do not depend on the number of threads that worked on each of them, nor, if rows
+// are created by updates, on lookups, on the number of servers (1, 2 or 4) or on a restart in between.
 #pragma once
 #include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/parallel.h"
 #include "core/value.h"
 #include "sparse/record_loops.h"
+#include "sparse/shard_cut.h"
 #include "sparse/spin_lock.h"
 #include "sparse/table_file.h"
 #include "sparse/table_shard.h"
@@ -24,10 +27,14 @@ class FileSet;
 
 namespace anabranch::sparse {
 
+class LinkReader;
+class TableChain;
+
 class GrowableTable {
  public:
   // InvalidArgument if the options contradict each other.
   GrowableTable(std::string name, const TableOptions& options);
+  ~GrowableTable();
   GrowableTable(const GrowableTable&) = delete;
 
   // The table that a variable holds; null if it holds something else.
@@ -37,11 +44,13 @@ class GrowableTable {
   const std::string& name() const { return name_; }
   const TableOptions& options() const { return options_; }
 
-  // Copies the rows of n keys into out; zeros for keys without a row. `scratch` belongs to the caller and is kept
+  // Copies the rows of n keys into out; for keys without a row zeros, or in training, if updates create rows, their
+  // initial rows. `scratch` belongs to the caller and is kept
   // between calls to reuse its memory.
   void pull(const int64_t* keys, int64_t n, const Pull& how, float* out, KeyOrder* scratch, Parallel* parallel);
   // Updates the rows of n keys, which may repeat, with the rule, rate, betas and epsilon of `how` from n gradients.
-  // Keys without a row are skipped. Expired rows are removed.
+  // Keys without a row are skipped, or get one first. Rows are removed by age and score. Unsupported: the table was
+  // loaded without all of its rules.
   struct Scratch {
     KeyOrder order;
     std::vector<RecordGroup> groups;
@@ -71,29 +80,78 @@ class GrowableTable {
   void append_rows(uint64_t part, int bits, std::string* to);
   // The number of updates, from which the ages of rows are counted. InvalidArgument unless it is from 1 to INT32_MAX.
   void set_clock(int64_t clock);
+  // The approximate counts of keys that wait for admission; empty without that rule. ShapeMismatch: the counts are
+  // those of another rule.
+  std::vector<int64_t> key_counts();
+  void set_key_counts(std::span<const int64_t> counts);
   // Reserves room in the index before many rows are added.
   void reserve(int64_t rows);
   // ShapeMismatch unless they are whole rows. An existing key takes the new row.
   void add_rows(const char* rows, size_t bytes);
+  // Removes the rows of keys; others are skipped.
+  void remove(const int64_t* keys, int64_t n);
 
-  // ---- all rows of one moment, while the table is in use
+  // ---- rows of one moment, while the table is in use
   // The moment is the construction: the caller blocks updates until then. Rows created meanwhile by lookups in training
   // may be missing or present, in their initial state.
   class Cut {
    public:
     // `slice_bytes`: rows per slice, on average; no caller waits for more at a time. Unavailable: a cut is in progress.
-    Cut(std::shared_ptr<GrowableTable> table, int64_t slice_bytes);
-    ~Cut();
+    // NotFound: `kind` takes changes, and they were not recorded.
+    Cut(std::shared_ptr<GrowableTable> table, int64_t slice_bytes, CutKind kind = CutKind::kRows);
+    ~Cut() { abandon(); }
     Cut(const Cut&) = delete;
+
+    const TableHeader& header() const { return header_; }  // of the moment
+    const std::string& name() const { return table_->name(); }
+    bool has_changes() const { return has_changes_; }
+    const std::vector<int64_t>& gone() const { return gone_; }  // keys that the changes have lost, ascending
     // Appends some rows, in no particular order; false when there are no more. Each row of the moment appears once.
     // Unavailable: the table was loaded meanwhile.
-    bool next(std::string* rows);
+    bool next(CutRows* rows);
+    bool next(std::string* rows);  // all of them
+    // The rows that next() gave are a link of a chain, and changes are recorded from there on.
+    void end(uint64_t link);
+    // Without end(): the changes belong to the next cut. Nothing is left to give.
+    void abandon();
 
    private:
     const std::shared_ptr<GrowableTable> table_;
-    size_t shard_ = 0;  // the shard being written
-    std::vector<TableShard::Entry> scratch_;
+    const TableHeader header_;
+    uint64_t since_;
+    bool has_changes_ = true;
+    std::vector<int64_t> gone_;
+    size_t shard_ = 0;                                        // the shard being written
+    std::array<uint64_t, size_t{KeyOrder::kShards}> cuts_{};  // their numbers
+    std::vector<TableShard::Owed> scratch_;
+    std::array<std::unique_ptr<ShardChanges>, size_t{KeyOrder::kShards}> written_;
   };
+  // The link since which changes are recorded (its checksum); 0: there is none.
+  uint64_t recorded_since() const { return since_.load(); }
+  // Records changes from now on, for the link after the one with this checksum.
+  void record_since(uint64_t link);
+  int64_t changed_bytes();  // of the rows and keys of the next link; all rows if changes are not recorded
+
+  // ---- chains of links (table_chain.h)
+  // Replaces its rows by those at the end of a chain, as load() does by those of a file.
+  void load(const TableChain& chain, const std::function<bool(int64_t key)>& mine = {});
+  // Changes its rows as a link tells, whose place in a chain the caller has checked.
+  void apply(const LinkReader& link, const std::function<bool(int64_t key)>& mine = {});
+  static std::shared_ptr<GrowableTable> open(const std::string& name, const TableChain& chain,
+                                             const std::function<bool(int64_t key)>& mine = {});
+
+  // ---- a table that is read while it follows a chain
+  // A table without rules and moments for lookups only.
+  static TableOptions for_lookups(const TableHeader& header);
+  // The changes of `chain` as a layer over this table, which is not changed.
+  std::shared_ptr<GrowableTable> layer_of(const TableChain& chain) const;
+  // Lookups read the rows of `layer` first; null: there is none. No lookup runs meanwhile.
+  void set_layer(std::shared_ptr<GrowableTable> layer) { layer_ = std::move(layer); }
+  // A table that reads as `table` will when `changes` is its layer. It takes no updates.
+  static std::shared_ptr<GrowableTable> preview(std::shared_ptr<GrowableTable> table,
+                                                std::shared_ptr<GrowableTable> changes);
+  // Copies the rows of its layer to this table, which changes no lookup. Lookups go on.
+  void fold_layer();
 
   // A table with the options and the rows of a file.
   static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path,
@@ -108,6 +166,10 @@ class GrowableTable {
   class HoldAll;
 
   void tell_what_was_dropped();
+  void check_fits(const TableHeader& h, const std::string& path) const;
+  void put_row(const char* row, const TableHeader& of, const std::function<bool(int64_t key)>& mine,
+               const std::string& where);
+  void take(GrowableTable* fresh, int64_t clock);
   void write(bool with_moments, io::AtomicFile* file);
 
   const std::string name_;
@@ -115,6 +177,9 @@ class GrowableTable {
   std::shared_ptr<RecordMemory> memory_;
   std::array<Part, size_t{kShards}> parts_;
   std::atomic<int64_t> tell_at_{1};  // keys dropped
+  std::atomic<uint64_t> since_{0};
+  std::shared_ptr<GrowableTable> layer_;  // rows that hide those of this table
+  std::shared_ptr<GrowableTable> under_;  // of a preview: the table that the layer hides
 };
 
 // Excludes all other threads from a table.

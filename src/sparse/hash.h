@@ -25,10 +25,10 @@ inline uint64_t in_range(uint64_t hash, uint64_t n) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * n) >> 64);
 }
 
-// The server of a key among n: uses other bits than those for its shard and its slot.
-inline uint64_t server_of(int64_t key, uint64_t n) {
-  const uint64_t h = hash_id(key);
-  return in_range((h ^ h >> 32) * 0x9e3779b97f4a7c15u, n);
-}
+// From the hash of a key, other bits than those for its shard and its slot.
+inline uint64_t spread(uint64_t hash) { return (hash ^ hash >> 32) * 0x9e3779b97f4a7c15u; }
+
+// The server of a key among n.
+inline uint64_t server_of(int64_t key, uint64_t n) { return in_range(spread(hash_id(key)), n); }
 
 }  // namespace anabranch::sparse

@@ -48,7 +48,12 @@ template <class Step> HWY_INLINE void each_record(const RecordUpdate& u, Step&& 
   for (int64_t i = 0; i < u.count && i < kAhead; ++i) prefetch(u, i, floats);
   for (int64_t i = 0; i < u.count; ++i) {
     prefetch(u, i + kAhead, floats);
-    int64_t j = whole_vectors(hn::ScalableTag<float>(), u, i, 0, step);
+    for (int64_t j = 0; j < u.added; ++j) {
+      const hn::CappedTag<float, 1> d;
+      float* const count = u.groups[i].record + j;
+      hn::StoreU(hn::Add(hn::LoadU(d, count), gradient(d, u, u.groups[i].first, j)), d, count);
+    }
+    int64_t j = whole_vectors(hn::ScalableTag<float>(), u, i, u.added, step);
     j = whole_vectors(hn::CappedTag<float, 4>(), u, i, j, step);
     whole_vectors(hn::CappedTag<float, 1>(), u, i, j, step);
   }

@@ -23,6 +23,7 @@ struct RecordUpdate : rules::RowStep<float> {
   const int32_t* next = nullptr;        // for each gradient the position of the next one of its record, -1: none
   const float* grads = nullptr;         // position p at grads + p * width
   int64_t count = 0, width = 0;
+  int64_t added = 0;        // first numbers of a row to which the gradients are added
   bool makes_rows = false;  // for keys without a row; others count as seen now
 };
 // The gradients of a record are summed in order.

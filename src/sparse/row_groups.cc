@@ -22,9 +22,9 @@ int64_t slots_for(int64_t n) {
 
 }  // namespace
 
-void RowGroups::read(const int64_t* ids, int64_t n, int bits, Parallel* parallel) {
-  bits_ = std::max(bits, 0);
-  while (bits < 0 && bits_ < kMaxBits && (n >> bits_) > kChunkIds) ++bits_;
+void RowGroups::read(const int64_t* ids, int64_t n, Parallel* parallel) {
+  bits_ = 0;
+  while (bits_ < kMaxBits && (n >> bits_) > kChunkIds) ++bits_;
   const auto size = static_cast<size_t>(n);
   order_.resize(size);
   next_.resize(size);

@@ -18,17 +18,12 @@ class RowGroups {
     int64_t count = 0;
   };
 
-  // Partitions the ids into chunks: a number that fits the work, or 2^bits (at most 64) by the highest bits of their
-  // hash. The workers, if there are any, share the work.
-  void read(const int64_t* ids, int64_t n, int bits = -1, Parallel* parallel = nullptr);
+  // Partitions the ids into chunks by the highest bits of their hash: up to 64, as many as fit the work. The workers,
+  // if there are any, share it.
+  void read(const int64_t* ids, int64_t n, Parallel* parallel);
   int64_t chunks() const { return static_cast<int64_t>(starts_.size()) - 1; }
   // The distinct ids of one chunk; call it once for each chunk and read().
   Chunk group(int64_t chunk);
-  // Positions of the ids of one chunk, ascending.
-  const int32_t* places(int64_t chunk) const { return order_.data() + starts_[static_cast<size_t>(chunk)]; }
-  int64_t size(int64_t chunk) const {
-    return starts_[static_cast<size_t>(chunk) + 1] - starts_[static_cast<size_t>(chunk)];
-  }
   const int32_t* next() const { return next_.data(); }  // for each position the next one with the same id, -1: none
 
  private:

@@ -11,9 +11,10 @@ namespace {
 constexpr int64_t kLineFloats = 16;
 constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the free list
 constexpr int64_t kChunkBytes = 256 << 10;        // of records
+constexpr int64_t kSpare = 16;                    // one row in 16 more is accepted from a file
 constexpr uint64_t kFirstBuckets = 16;
 constexpr uint64_t kFirstOfLimited = 4096;  // initial number of buckets of a table with a limit
-constexpr size_t kCounters = 1 << 16;
+constexpr int64_t kCounters = 1 << 18;      // of keys without a row, in a table without a limit
 
 }  // namespace
 
@@ -30,36 +31,39 @@ float* RecordMemory::take(size_t bytes) {
 }
 
 int64_t record_stride(const TableOptions& options) {
-  const int64_t floats = options.width * (1 + options.moments);
+  const int64_t floats = options.floats();
   const int64_t lines = (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
   return (lines - floats) * 8 <= lines ? lines : floats;
 }
 
-TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64_t number, RecordMemory* memory)
-    : options_(options),
-      stride_(record_stride(options)),
-      memory_(memory),
-      random_(scramble(options.seed + number) | 1) {
+TableShard::TableShard(const TableOptions& options, RecordMemory* memory)
+    : options_(options), stride_(record_stride(options)), memory_(memory) {
+  const bool nests = kClasses % options.servers == 0;
+  const int64_t classes = nests ? kClasses / options.servers : 1, all = nests ? kClasses : options.servers;
+  rows_of_.resize(static_cast<size_t>(classes));
+  // One part in 64 is for blocks of records that are not full.
+  const int64_t budget = (options.max_bytes - options.max_bytes / 64) / (KeyOrder::kShards * all);
+  const int64_t counters = std::min(kCounters / kClasses, options.max_bytes ? budget / 32 : INT64_MAX);
+  if (options.admit_count > 1) key_counts_.assign(rows_of_.size(), KeyCounts(static_cast<size_t>(counters)));
   const int64_t record_bytes = stride_ * static_cast<int64_t>(sizeof(float));
-  const int64_t chunk_bytes = budget_bytes ? std::min(kChunkBytes, budget_bytes / 16) : kChunkBytes;
+  const int64_t chunk_bytes = options.max_bytes ? std::min(kChunkBytes, budget * classes / 64) : kChunkBytes;
   while ((record_bytes << (chunk_bits_ + 1)) <= chunk_bytes) ++chunk_bits_;
   chunk_mask_ = (uint32_t{1} << chunk_bits_) - 1;
-  if (options.admit_count > 1)
-    counters_.resize(budget_bytes ? std::min<size_t>(kCounters, budget_bytes / 32) : kCounters);
-  max_rows_ = UINT32_MAX - 1;
-  if (!budget_bytes) {
+  max_rows_ = max_of_class_ = UINT32_MAX - 1;
+  if (!options.max_bytes) {
     begin_index(kFirstBuckets, UINT64_MAX);
     return;
   }
+  // And one in 32 for a chunk that is not full.
   const auto slot_bytes = static_cast<double>(sizeof(TableIndex::Bucket)) / (TableIndex::kSlots * TableIndex::kFull);
-  const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(TableIndex::Bucket));
-  const int64_t rows_a_chunk = int64_t{1} << chunk_bits_;
-  const auto needed =
+  const int64_t left = budget - budget / 32 - (options.admit_count > 1 ? counters : 0) -
+                       static_cast<int64_t>(sizeof(TableIndex::Bucket)) / kClasses;
+  max_of_class_ =
       static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes + kFreeBytes) + slot_bytes));
-  max_rows_ = std::min(max_rows_, needed / rows_a_chunk * rows_a_chunk);
-  AB_CHECK(max_rows_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
-  const auto full = static_cast<double>(max_rows_) / (TableIndex::kSlots * TableIndex::kFull);
-  const uint64_t most = static_cast<uint64_t>(full) + 1;
+  AB_CHECK(max_of_class_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
+  const int64_t rows = max_of_class_ * classes;
+  max_rows_ = std::min(max_rows_, rows + rows / kSpare);
+  const uint64_t most = static_cast<uint64_t>(static_cast<double>(rows) / (TableIndex::kSlots * TableIndex::kFull)) + 1;
   begin_index(std::min(most, kFirstOfLimited), most);
 }
 
@@ -79,21 +83,21 @@ void TableShard::reserve_free() {
 // records will be. When it is loaded from a file, whose limit may be wrong, it grows with the rows.
 void TableShard::grow_index(bool from_file) {
   index_.grow(options_.max_bytes && !from_file);
-  hand_ = 0;
   reserve_free();
 }
 
 void TableShard::reserve(int64_t rows) {
   index_.reserve(std::min(rows, max_rows_));
-  hand_ = 0;
   reserve_free();
 }
 
 void TableShard::erase(Position gap) {
   const TableIndex::Bucket& b = index_[gap.bucket];
   if (cut_) keep_for_cut(static_cast<int64_t>(b.key[gap.slot]), b.seen[gap.slot], b.row[gap.slot]);
-  free_.push_back(index_[gap.bucket].row[gap.slot]);
+  if (changes_) changes_->erase(static_cast<int64_t>(b.key[gap.slot]), b.row[gap.slot]);
+  free_.push_back(b.row[gap.slot]);
   --stats_.rows;
+  --rows_of_[static_cast<size_t>(class_of(static_cast<int64_t>(b.key[gap.slot])))];
   index_.erase(gap);
 }
 
@@ -103,7 +107,7 @@ uint32_t TableShard::new_record() {
   if (!free_.empty()) {
     const uint32_t row = free_.back();
     free_.pop_back();
-    if (cut_) cut_->is_new(row);
+    if (cut_) cut_->is_done(row);
     return row;
   }
   if (used_records_ >> chunk_bits_ == chunks_.size()) {
@@ -114,13 +118,20 @@ uint32_t TableShard::new_record() {
   return ++used_records_;
 }
 
-void TableShard::fill(int64_t key, float* record) const {
+void TableShard::start(int64_t key, float* row) const {
   uint64_t state = scramble(options_.seed ^ hash_id(key));
   for (int64_t j = 0; j < options_.width; ++j) {
     state += 0x9e3779b97f4a7c15u;
-    record[j] = options_.low + (options_.high - options_.low) * unit(scramble(state));
+    row[j] = options_.low + (options_.high - options_.low) * unit(scramble(state));
   }
-  std::fill(record + options_.width, record + options_.width * (1 + options_.moments), options_.moment_start);
+  std::fill(row, row + options_.added(), 0.0f);
+}
+
+void TableShard::fill(int64_t key, float* record) const {
+  start(key, record);
+  float* const moments = record + options_.width;
+  std::fill(moments, moments + options_.width * options_.moments, options_.moment_start);
+  std::fill(record + options_.floats() - options_.counts(), record + options_.floats(), 0.0f);
 }
 
 float* TableShard::insert(int64_t key, uint32_t seen, bool from_file) {
@@ -128,6 +139,11 @@ float* TableShard::insert(int64_t key, uint32_t seen, bool from_file) {
   const uint32_t row = new_record();
   index_.insert(static_cast<uint64_t>(key), row, seen);
   ++stats_.rows;
+  if (changes_) {
+    changes_->create(key, row);
+    changes_->trim([this](int64_t k) { return row_of(k); });
+  }
+  ++rows_of_[static_cast<size_t>(class_of(key))];
   return record(row);
 }
 
@@ -138,8 +154,10 @@ void TableShard::each_chunk(const std::function<void(const void*, int64_t)>& fn)
 
 TableStats TableShard::stats() const {
   TableStats s = stats_;
-  s.bytes = index_.bytes() + static_cast<int64_t>(counters_.size() + free_.capacity() * sizeof(uint32_t)) +
+  s.bytes = index_.bytes() + static_cast<int64_t>(free_.capacity() * sizeof(uint32_t)) +
+            (changes_ ? changes_->bytes() : 0) +
             static_cast<int64_t>(chunks_.size()) * (stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
+  for (const KeyCounts& counts : key_counts_) s.bytes += counts.bytes();
   return s;
 }
 

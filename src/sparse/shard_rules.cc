@@ -1,4 +1,5 @@
-// Admission of keys to a shard, and eviction of rows.
+// Admission of keys to a shard, and removal of rows. All decisions follow from the keys of the updates, in order, and
+// from the number of updates: so another process with the same updates has the same rows.
 #include <algorithm>
 
 #include "sparse/table_shard.h"
@@ -6,61 +7,30 @@
 namespace anabranch::sparse {
 namespace {
 
-constexpr int kCandidates = 8;  // rows of which the oldest is evicted
-constexpr int kTired = 64;      // if this number of rows belong to the running step, nearly all do
+constexpr size_t kCandidates = 8;  // rows of which one is evicted
+constexpr int kTired = 64;         // if this number of rows belong to the running step, nearly all do
 
 }  // namespace
 
-uint64_t TableShard::draw() {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  return random_;
+uint64_t TableShard::draw(int64_t key) const {
+  return scramble(scramble(options_.seed ^ hash_id(key)) + clock_ * 0x9e3779b97f4a7c15u);
 }
 
-bool TableShard::admitted(int64_t key) {
-  if (options_.admit_probability < 1 && unit(draw()) >= options_.admit_probability) return false;
-  if (options_.admit_count <= 1) return true;
-  // Two counters per key, possibly shared with others: the smaller one is an upper estimate.
-  const uint64_t h = hash_id(key) << KeyOrder::kBits;
-  uint8_t& a = counters_[in_range(h, counters_.size())];
-  uint8_t& b = counters_[in_range(scramble(h), counters_.size())];
-  const uint8_t times = std::min(a, b);
-  if (times + 1 >= options_.admit_count) return true;
-  a = std::max<uint8_t>(a, times + 1);
-  b = std::max<uint8_t>(b, times + 1);
-  return false;
-}
+// ---- admission
 
-// Evicts the oldest of a few rows from a random position on. Rows of the running step stay.
-bool TableShard::evict_one() {
-  if (stats_.rows == 0) return false;
-  Position p{in_range(draw(), index_.buckets()), 0}, oldest{};
-  uint32_t age = 0;
-  int seen = 0;
-  for (uint64_t i = 0; i < index_.buckets() * TableIndex::kSlots && (seen < kCandidates || age == 0);
-       ++i, p = index_.next(p)) {
-    const TableIndex::Bucket& b = index_[p.bucket];
-    if (!b.row[p.slot]) continue;
-    if (++seen > kTired) break;
-    if (age_of(b.seen[p.slot]) <= age) continue;
-    age = age_of(b.seen[p.slot]);
-    oldest = p;
-  }
-  if (age == 0) return false;
-  erase(oldest);
-  ++stats_.evicted;
-  return true;
+bool TableShard::admitted(int64_t key, int which) {
+  if (options_.admit_probability < 1 && unit(draw(key)) >= options_.admit_probability) return false;
+  return options_.admit_count <= 1 ||
+         key_counts_[static_cast<size_t>(which)].see(TableIndex::hash_within(key), options_.admit_count);
 }
-
-bool TableShard::make_room() { return stats_.rows < max_rows_ || (options_.evict && evict_one()); }
 
 float* TableShard::add(int64_t key) {
-  if (!admitted(key)) {
+  const int which = class_of(key);
+  if (!admitted(key, which)) {
     ++stats_.waiting;
     return nullptr;
   }
-  if (!make_room()) {
+  if (!make_room(key, which)) {
     ++stats_.refused;
     return nullptr;
   }
@@ -70,29 +40,126 @@ float* TableShard::add(int64_t key) {
   return made;
 }
 
-float* TableShard::restore(int64_t key, uint32_t seen) {
-  if (stats_.rows >= max_rows_) return nullptr;
-  seen &= ~kMark;
-  Position at;
-  if (!index_.find(key, &at)) return insert(key, seen, true);
-  TableIndex::Bucket& b = index_[at.bucket];
-  if (cut_) keep_for_cut(key, b.seen[at.slot], b.row[at.slot]);
-  b.seen[at.slot] = seen;
-  return record(b.row[at.slot]);
+// A class that was loaded from a file may have more rows than its share: then two leave for one that comes.
+bool TableShard::make_room(int64_t key, int which) {
+  const int64_t& rows = rows_of_[static_cast<size_t>(which)];
+  if (rows < max_of_class_) return true;
+  if (!options_.evict) return false;
+  const uint64_t from = scramble(draw(key) + 1);
+  if (!evict_one(from, which)) return false;
+  if (rows >= max_of_class_) evict_one(scramble(from), which);
+  return true;
+}
+
+// ---- eviction
+
+// The first rows of the class that follow a hash, without those of the running step.
+void TableShard::find_candidates(uint64_t from, int which) {
+  candidates_.clear();
+  passed_.clear();
+  size_t old = 0;
+  const auto of_step = [&](const Candidate& c) { return index_[c.at.bucket].seen[c.at.slot] == clock_; };
+  const bool all = index_.each_after(
+      from,
+      [&](Position at, uint64_t hash, bool after) {
+        if (class_of(static_cast<int64_t>(index_[at.bucket].key[at.slot])) != which) return;
+        (after ? candidates_ : passed_).push_back({hash - from, at});
+        old += after && !of_step(candidates_.back());
+      },
+      [&] { return old >= kCandidates || candidates_.size() >= kTired; });
+  if (all) candidates_.insert(candidates_.end(), passed_.begin(), passed_.end());
+  std::sort(candidates_.begin(), candidates_.end(),
+            [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+  if (candidates_.size() > kTired) candidates_.resize(kTired);
+  std::erase_if(candidates_, of_step);
+  if (candidates_.size() > kCandidates) candidates_.resize(kCandidates);
+}
+
+// The number by which the policy compares rows: the least leaves, of several the oldest.
+float TableShard::worth(const float* record) const {
+  if (options_.policy == Policy::kRarest) return record[options_.floats() - 1];
+  const ScoreRule& s = options_.score;
+  return s.show * (record[0] - record[1]) + s.click * record[1];
+}
+
+bool TableShard::evict_one(uint64_t from, int which) {
+  find_candidates(from, which);
+  const bool compares = options_.policy != Policy::kOldest;
+  for (const Candidate& c : candidates_) {
+    if (compares) __builtin_prefetch(record(index_[c.at.bucket].row[c.at.slot]));
+  }
+  const Candidate* worst = nullptr;
+  float least = 0;
+  uint32_t oldest = 0;
+  for (const Candidate& c : candidates_) {
+    const TableIndex::Bucket& b = index_[c.at.bucket];
+    const float value = compares ? worth(record(b.row[c.at.slot])) : 0;
+    const uint32_t age = age_of(b.seen[c.at.slot]);
+    if (worst && (value > least || (value == least && age <= oldest))) continue;
+    worst = &c;
+    least = value;
+    oldest = age;
+  }
+  if (!worst) return false;
+  erase(worst->at);
+  ++stats_.evicted;
+  return true;
+}
+
+// ---- after an update
+
+// fn(key, last seen, record) for the rows whose time has come, as it does once in `every` updates.
+template <class Fn> void TableShard::each_due(int64_t every, Fn&& fn) {
+  using Wide = unsigned __int128;
+  const auto n = static_cast<Wide>(every), slice = static_cast<Wide>(clock_) % n;
+  const auto low = static_cast<uint64_t>(((slice << 64) + n - 1) / n);
+  const auto high = static_cast<uint64_t>((((slice + 1) << 64) + n - 1) / n - 1);
+  index_.each_between(low, high, fn);
+}
+
+void TableShard::remove_due(int64_t* removed) {
+  for (const int64_t key : due_) {
+    if (Position at; index_.find(key, &at)) erase(at);
+  }
+  *removed += static_cast<int64_t>(due_.size());
+  due_.clear();
+}
+
+void TableShard::expire() {
+  each_due(options_.expire_after, [&](int64_t key, uint32_t seen, uint32_t) {
+    if (age_of(seen) > options_.expire_after) due_.push_back(key);
+  });
+  remove_due(&stats_.expired);
+}
+
+void TableShard::shrink() {
+  const ScoreRule& rule = options_.score;
+  each_due(rule.shrink_every, [&](int64_t key, uint32_t seen, uint32_t row) {
+    before_change(key, seen, row);
+    float* counts = record(row);
+    counts[0] *= rule.decay;
+    counts[1] *= rule.decay;
+    if (worth(counts) < rule.delete_below) due_.push_back(key);
+  });
+  remove_due(&stats_.shrunk);
 }
 
 void TableShard::tick() {
   clock_ = (clock_ + 1) & ~kMark;
-  if (options_.expire_after == 0) return;
-  const uint64_t steps = index_.buckets() / static_cast<uint64_t>(options_.expire_after) + 1;
-  for (uint64_t i = 0; i < steps; ++i, hand_ = hand_ + 1 >= index_.buckets() ? 0 : hand_ + 1) {
-    for (int s = 0; s < TableIndex::kSlots; ++s) {
-      while (index_[hand_].row[s] && age_of(index_[hand_].seen[s]) > options_.expire_after) {
-        erase({hand_, s});
-        ++stats_.expired;
-      }
-    }
-  }
+  if (options_.expire_after > 0) expire();
+  if (options_.policy == Policy::kLowestScore && options_.score.shrink_every > 0) shrink();
+}
+
+// ---- rows of a file
+
+float* TableShard::restore(int64_t key, uint32_t seen) {
+  seen &= ~kMark;
+  Position at;
+  if (!index_.find(key, &at)) return stats_.rows < max_rows_ ? insert(key, seen, true) : nullptr;
+  TableIndex::Bucket& b = index_[at.bucket];
+  before_change(key, b.seen[at.slot], b.row[at.slot]);
+  b.seen[at.slot] = seen;
+  return record(b.row[at.slot]);
 }
 
 }  // namespace anabranch::sparse

@@ -9,10 +9,14 @@
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
 #include "sparse/shard_cut.h"
+#include "sparse/table_chain.h"
 
 namespace anabranch::sparse {
 
 constexpr char kMagic[8] = {'A', 'B', 'T', 'A', 'B', 'L', 'E', '1'};
+constexpr int64_t kEvicts = 1, kByUpdates = 1 << 8;
+
+int64_t TableHeader::floats() const { return width * (1 + moments) + (policy() == Policy::kRarest ? 1 : 0); }
 
 size_t TableHeader::row_bytes() const {
   return sizeof(int64_t) + sizeof(uint32_t) + static_cast<size_t>(floats()) * sizeof(float);
@@ -28,7 +32,7 @@ TableHeader header_of(const TableOptions& o, int64_t moments, int64_t rows, int6
                 o.max_bytes,
                 o.expire_after,
                 o.admit_count,
-                o.evict,
+                (o.evict ? kEvicts : 0) | static_cast<int64_t>(o.policy) << 1 | (o.by_updates ? kByUpdates : 0),
                 o.low,
                 o.high,
                 o.moment_start,
@@ -46,7 +50,10 @@ TableOptions options_of(const TableHeader& h) {
   o.low = h.low;
   o.high = h.high;
   o.max_bytes = h.max_bytes;
-  o.evict = h.evict != 0;
+  o.evict = h.rules & kEvicts;
+  o.policy = h.policy();
+  o.score.known = o.policy != Policy::kLowestScore;
+  o.by_updates = h.rules & kByUpdates;
   o.admit_count = static_cast<int32_t>(h.admit_count);
   o.admit_probability = h.admit_probability;
   o.expire_after = h.expire_after;
@@ -57,7 +64,7 @@ void check_header(const TableHeader& h, const std::string& where) {
   AB_CHECK(std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument, "{} is not a file of a growable table",
            where);
   AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 && h.clock <= INT32_MAX &&
-               h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255,
+               h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255 && h.policy() <= Policy::kLowestScore,
            InvalidArgument, "{} is damaged: its header is invalid", where);
 }
 
@@ -69,8 +76,11 @@ using Entry = TableShard::Entry;
 
 void append(std::string* to, const void* data, size_t bytes) { to->append(static_cast<const char*>(data), bytes); }
 
-void append_row(std::string* to, const Entry& e, int64_t floats) {
-  ShardCut::append_row(e.key, e.seen, e.record, floats, to);
+// With all moments of the table, or with none.
+void append_row(std::string* to, const Entry& e, const TableOptions& o, int64_t moments) {
+  if (moments == o.moments) return ShardCut::append_row(e.key, e.seen, e.record, o.floats(), to);
+  ShardCut::append_row(e.key, e.seen, e.record, o.width, to);
+  append(to, e.record + o.floats() - o.counts(), static_cast<size_t>(o.counts()) * sizeof(float));
 }
 
 void sort_by_key(std::vector<Entry>* entries) {
@@ -91,8 +101,8 @@ class Reader {
     rows_.resize(std::max(kReadBytes / row_bytes_, size_t{1}) * row_bytes_);
   }
   const TableHeader& header() const { return header_; }
-  // The numbers of the next row, in place: unaligned.
-  const char* next(int64_t* key, uint32_t* seen) {
+  // The next row, in place: unaligned.
+  const char* next() {
     if (at_ == have_) {
       have_ = file_.read(rows_.data(), rows_.size()) / row_bytes_ * row_bytes_;
       at_ = 0;
@@ -100,9 +110,7 @@ class Reader {
     }
     const char* row = rows_.data() + at_;
     at_ += row_bytes_;
-    std::memcpy(key, row, sizeof(*key));
-    std::memcpy(seen, row + sizeof(*key), sizeof(*seen));
-    return row + sizeof(*key) + sizeof(*seen);
+    return row;
   }
 
  private:
@@ -140,43 +148,7 @@ void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
                          entries.push_back({key, seen, record});
                        });
   sort_by_key(&entries);
-  for (const Entry& e : entries) append_row(to, e, options_.width * (1 + options_.moments));
-}
-
-// Shards have about equally many rows.
-void GrowableTable::reserve(int64_t rows) {
-  const int64_t each = rows / kShards, more = each / 64 + 64;
-  for (Part& p : parts_) {
-    const std::lock_guard held(p.lock);
-    p.shard->reserve(each + more);
-  }
-}
-
-void GrowableTable::set_clock(int64_t clock) {
-  AB_CHECK(clock > 0 && clock <= INT32_MAX, InvalidArgument, "the clock of table {} must be from 1 to {}, got {}",
-           name_, INT32_MAX, clock);
-  for (Part& p : parts_) {
-    const std::lock_guard held(p.lock);
-    p.shard->set_clock(static_cast<uint32_t>(clock));
-  }
-}
-
-void GrowableTable::add_rows(const char* rows, size_t bytes) {
-  const size_t row_bytes = header_of(options_, options_.moments, 0, 1).row_bytes();
-  AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each",
-           bytes, name_, row_bytes);
-  for (const char* row = rows; row < rows + bytes; row += row_bytes) {
-    int64_t key = 0;
-    uint32_t seen = 0;
-    std::memcpy(&key, row, sizeof(key));
-    std::memcpy(&seen, row + sizeof(key), sizeof(seen));
-    Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
-    const std::lock_guard held(part.lock);
-    float* record = part.shard->restore(key, seen);
-    AB_CHECK(record != nullptr, ResourceExhausted, "more rows than fit into the {} bytes of table {}",
-             options_.max_bytes, name_);
-    std::memcpy(record, row + sizeof(key) + sizeof(seen), row_bytes - sizeof(key) - sizeof(seen));
-  }
+  for (const Entry& e : entries) append_row(to, e, options_, options_.moments);
 }
 
 void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
@@ -194,7 +166,7 @@ void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
   std::string buffer;
   append(&buffer, &header, sizeof(header));
   for (const Entry& e : entries) {
-    append_row(&buffer, e, options_.width * (1 + moments));
+    append_row(&buffer, e, options_, moments);
     if (buffer.size() < kWriteBytes) continue;
     file->write(buffer);
     buffer.clear();
@@ -206,38 +178,39 @@ void GrowableTable::save(const std::string& path, bool with_moments, io::FileSet
   write(with_moments, &files->add(path));
 }
 
-void GrowableTable::load(const std::string& path, const std::function<bool(int64_t key)>& mine) {
-  Reader file(path);
-  const TableHeader& h = file.header();
+void GrowableTable::check_fits(const TableHeader& h, const std::string& path) const {
   AB_CHECK(h.width == options_.width && (h.moments == options_.moments || h.moments == 0 || options_.moments == 0),
            ShapeMismatch, "{} holds rows of {} numbers with {} moments, table {} has {} and {}", path, h.width,
            h.moments, name_, options_.width, options_.moments);
+}
+
+void GrowableTable::load(const std::string& path, const std::function<bool(int64_t key)>& mine) {
+  if (LinkReader::is_link(path)) return load(TableChain({path}), mine);
+  Reader file(path);
+  const TableHeader& h = file.header();
+  check_fits(h, path);
   GrowableTable fresh(name_, options_);
   if (!mine) fresh.reserve(h.rows);
-  const int64_t own = options_.width * (1 + options_.moments), taken = std::min(own, h.floats());
-  for (int64_t r = 0; r < h.rows; ++r) {
-    int64_t key = 0;
-    uint32_t seen = 0;
-    const char* numbers = file.next(&key, &seen);
-    if (mine && !mine(key)) continue;
-    float* record = fresh.parts_[hash_id(key) >> (64 - KeyOrder::kBits)].shard->restore(key, seen);
-    AB_CHECK(record != nullptr, ResourceExhausted, "{} holds {} rows, more than fit into the {} bytes of table {}",
-             path, h.rows, options_.max_bytes, name_);
-    std::memcpy(record, numbers, static_cast<size_t>(taken) * sizeof(float));
-    std::fill(record + taken, record + own, options_.moment_start);
-  }
+  for (int64_t r = 0; r < h.rows; ++r) fresh.put_row(file.next(), h, mine, path);
+  take(&fresh, h.clock);
+}
+
+// Its rows are now those of `fresh`.
+void GrowableTable::take(GrowableTable* fresh, int64_t clock) {
   const HoldAll held(*this);
   for (Part& part : parts_) {
-    auto& other = fresh.parts_[static_cast<size_t>(&part - parts_.data())].shard;
-    other->set_clock(static_cast<uint32_t>(h.clock));
+    auto& other = fresh->parts_[static_cast<size_t>(&part - parts_.data())].shard;
+    other->set_clock(static_cast<uint32_t>(clock));
     std::swap(part.shard, other);
   }
-  std::swap(memory_, fresh.memory_);
+  std::swap(memory_, fresh->memory_);
+  since_ = 0;
 }
 
 std::shared_ptr<GrowableTable> GrowableTable::open(const std::string& name, const std::string& path,
                                                    const std::function<bool(int64_t key)>& mine) {
-  auto table = std::make_shared<GrowableTable>(name, options_of(Reader(path).header()));
+  const TableHeader header = LinkReader::is_link(path) ? LinkReader(path).table() : Reader(path).header();
+  auto table = std::make_shared<GrowableTable>(name, options_of(header));
   table->load(path, mine);
   return table;
 }

@@ -87,6 +87,24 @@ class TableIndex {
       if (gap && first + k >= last) return;  // no entry was pushed on from there
     }
   }
+  // fn(position, hash, after) for entries from the bucket of a hash on, until enough() or for all of them. enough() is
+  // called where those with `after` are the first ones that follow the hash in the cyclic order of hashes. Returns
+  // whether it came to the end.
+  template <class Fn, class Enough> bool each_after(uint64_t hash, Fn&& fn, Enough&& enough) const {
+    const uint64_t first = in_range(hash, buckets_);
+    for (uint64_t k = 0, b = first; k < buckets_; ++k, b = next(b)) {
+      bool gap = false;
+      for (int s = 0; s < kSlots; ++s) {
+        gap |= index_[b].row[s] == 0;
+        if (!index_[b].row[s]) continue;
+        const uint64_t h = hash_within(static_cast<int64_t>(index_[b].key[s])), of = in_range(h, buckets_);
+        const uint64_t away = of >= first ? of - first : of + buckets_ - first;
+        fn(Position{b, s}, h, away <= k && (away > 0 || h >= hash));
+      }
+      if (gap && enough()) return false;
+    }
+    return true;
+  }
 
  private:
   static constexpr unsigned kAllSlots = 15;

@@ -124,9 +124,8 @@ TEST_F(DeviceRings, SumsStayOnTheDevicesFromStepToStep) {
     for (int step = 0; step < 20; ++step) {
       for (Node* node : {&first, &second, &third}) node->fill(static_cast<float>(r + 1 + step));
       for (Node* node : {&first, &second, &third}) node->sum();
-      for (Node* node : {&first, &second, &third}) {
-        EXPECT_EQ(node->held(), static_cast<float>(size * (size + 1) / 2 + step * size));
-      }
+      const int sum = size * (size + 1) / 2 + step * size;
+      for (Node* node : {&first, &second, &third}) EXPECT_EQ(node->held(), static_cast<float>(sum));
     }
   });
 }
@@ -185,22 +184,75 @@ TEST_F(DeviceRings, WhatIsUnderWayEndsWhenTheGroupFails) {
   });
 }
 
-TEST_F(DeviceRings, ACommunicatorThatOneHasGivenUpIsMadeAgainByAll) {
-  std::vector<std::unique_ptr<Node>> nodes;
-  for (int r = 0; r < size; ++r) nodes.push_back(std::make_unique<Node>(r));
-  expect_fine([&](int r) { nodes[r]->sum(), nodes[r]->wait(); });
-  expect_fine([&](int r) {
-    nodes[r]->ring->agree(nodes[r]->about(), r);
-    if (r != 1) return;
-    nodes[r]->put();
-    nodes[r]->ring->give_up();
-    nodes[r]->wait();
-  });
+// A node of each rank, on a communicator that has worked and that rank 1 gives up after all have agreed to use it
+// again.
+class DeviceRingsGivenUp : public DeviceRings {
+ public:
+  std::vector<std::unique_ptr<Node>> after_rank_1_has_given_up() const {
+    std::vector<std::unique_ptr<Node>> nodes;
+    for (int r = 0; r < size; ++r) nodes.push_back(std::make_unique<Node>(r));
+    expect_fine([&](int r) { nodes[r]->sum(), nodes[r]->wait(); });
+    expect_fine([&](int r) {
+      nodes[r]->ring->agree(nodes[r]->about(), r);
+      if (r != 1) return;
+      nodes[r]->put();
+      nodes[r]->ring->give_up();
+      nodes[r]->wait();
+    });
+    return nodes;
+  }
+};
+
+TEST_F(DeviceRingsGivenUp, ACommunicatorIsMadeAgainByAll) {
+  const auto nodes = after_rank_1_has_given_up();
   expect_fine([&](int r) {
     nodes[r]->fill(3);
     nodes[r]->sum();
     EXPECT_EQ(nodes[r]->held(), static_cast<float>(3 * size));
   });
+}
+
+// The error of a call that is put after another process has gone names the process, not only its rank on the devices.
+TEST_F(DeviceRingsGivenUp, TheNextCallNamesTheProcess) {
+  const auto nodes = after_rank_1_has_given_up();
+  const auto errors = on_all([&](int r) {
+    if (r != 1) nodes[r]->put();
+  });
+  for (int r = 0; r < size; ++r) {
+    if (r == 1) continue;
+    EXPECT_NE(errors[r].find("rank 1 (host1:1): "), std::string::npos) << errors[r];
+    EXPECT_NE(errors[r].find("all_reduce sum of 300 numbers float32, w [300]"), std::string::npos) << errors[r];
+  }
+}
+
+// The queue of the call waits for another communicator, which also waits for the rank that has given up.
+TEST_F(DeviceRings, AFailedCallDoesNotWaitForAnotherCommunicator) {
+  std::vector<std::unique_ptr<Node>> first, second;
+  for (int r = 0; r < size; ++r) {
+    first.push_back(std::make_unique<Node>(r));
+    second.push_back(std::make_unique<Node>(r, 1));
+  }
+  expect_fine([&](int r) { first[r]->sum(), second[r]->sum(), second[r]->wait(); });
+  set_flag("FLAGS_device_deadline", int64_t{20000});
+  expect_fine([&](int r) {
+    first[r]->ring->agree(first[r]->about(), r);
+    second[r]->ring->agree(second[r]->about(), r);
+    if (r != 1) return first[r]->put();
+    second[r]->put();
+    second[r]->ring->give_up();
+    second[r]->wait();
+  });
+  const auto begun = std::chrono::steady_clock::now();
+  const auto errors = on_all([&](int r) {
+    if (r != 1) second[r]->put();
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+  EXPECT_NE(errors[0].find("rank 1 (host1:1): "), std::string::npos) << errors[0];
+  expect_fine([&](int r) {
+    first[r]->ring->give_up();
+    first[r]->wait();
+  });
+  set_flag("FLAGS_device_deadline", int64_t{600000});
 }
 
 TEST_F(DeviceRings, AWaitThatLastsTooLongGivesUp) {

@@ -48,12 +48,12 @@ TEST(FusedUpdates, TakeGradientsOf16BitsAndDivideThem) {
 TEST(FusedUpdates, RefuseOtherGradients) {
   Fused own;
   own.ins[3].dtype = DType::kFloat64;
-  EXPECT_THAT(own.refused(), HasSubstr("Param q and Grad dq must have one shape and dtype, got [3] of float32"));
+  EXPECT_THAT(own.refused(), HasSubstr("Param q and Grad dq must have the same shape and dtype, got [3] of float32"));
   own = Fused();
   own.op.inputs[3].args.clear();
   own.op.attrs["scale_of"] = std::vector<int32_t>();
   own.ins.pop_back();
-  EXPECT_THAT(own.refused(), HasSubstr("Param p and Grad dp must have one shape and dtype"));
+  EXPECT_THAT(own.refused(), HasSubstr("Param p and Grad dp must have the same shape and dtype"));
   own = Fused();
   own.ins[0].dtype = own.ins[2].dtype = DType::kFloat64;
   EXPECT_THAT(own.refused(), HasSubstr("Param p must be float32 if scale_of is given, got float64"));

@@ -7,7 +7,7 @@
 #include <future>
 #include <tuple>
 
-#include "ps/communicator.h"
+#include "ps/background_exchanger.h"
 #include "ps_cluster.h"
 
 namespace anabranch::ps {
@@ -72,7 +72,7 @@ TEST(PsExchanger, AnAttachedOneReplacesAnyMode) {
   for (const Mode mode : {Mode::kSync, Mode::kAsync}) {
     Worker w(mode);
     Exchanger& before = w.exchanger();
-    w.client->attach(std::make_shared<Communicator>(*w.client, CommunicatorOptions{}));
+    w.client->attach(std::make_shared<BackgroundExchanger>(*w.client, BackgroundOptions{}));
     EXPECT_EQ(&w.exchanger(), w.client->attached());
     EXPECT_EQ(&w.client->exchanger(), w.client->attached());
     w.exchanger().push(w.a, filled(-1), &w.own);
@@ -89,7 +89,7 @@ TEST(PsExchanger, OnlyGeoEndsLocalSteps) {
   Worker w(Mode::kAsync);
   const std::array<int64_t, 1> ids{0};
   for (const bool attached : {false, true}) {
-    if (attached) w.client->attach(std::make_shared<Communicator>(*w.client, CommunicatorOptions{}));
+    if (attached) w.client->attach(std::make_shared<BackgroundExchanger>(*w.client, BackgroundOptions{}));
     EXPECT_THROW(w.exchanger().note("a", ids), Error);
     EXPECT_THROW(w.exchanger().end_local_step(), Error);
     w.exchanger().started();  // nothing

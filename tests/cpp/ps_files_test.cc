@@ -204,7 +204,7 @@ TEST(PsFiles, StrangersAreRefused) {
   };
   refused(take_file("q"), "has trainers 0 to 2", 9);
   d.incarnation[1] = 5;
-  refused(take_file("q"), "has not said hello", 1);
+  refused(take_file("q"), "has not connected", 1);
   refused(take_file("q"), "has no number", 0, false);
   refused(take_file("other"), "there is no queue of files other");
   refused(take_file(std::string(5000, 'k')), "there is no queue of files kkk");

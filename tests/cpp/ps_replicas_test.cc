@@ -1,11 +1,11 @@
-// Replicas of a worker as threads: each pushes its own gradients without sync, with and without a communicator. Run
-// under ThreadSanitizer as well.
+// Replicas of a worker as threads: each pushes its own gradients without sync, with and without a BackgroundExchanger.
+// Run under ThreadSanitizer as well.
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "ps/communicator.h"
+#include "ps/background_exchanger.h"
 #include "ps_cluster.h"
 
 namespace anabranch::ps {
@@ -73,24 +73,24 @@ TEST(PsReplicas, AnExchangeSendsTheGradientsOfOneReplica) {
 }
 
 // Merged gradients are summed: each counts once.
-TEST(PsReplicas, TheCommunicatorSumsThem) {
+TEST(PsReplicas, TheBackgroundExchangerSumsThem) {
   Cluster cluster(2, kWorkers, Mode::kAsync);
   on_workers([&](uint32_t w) {
     const auto client = cluster.client(w, 5);
     const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
     {
-      Communicator communicator(*client, {.queue = 3});
+      BackgroundExchanger exchanger(*client, {.queue = 3});
       on_replicas([&] {
         uint64_t seen = 0;
         for (int step = 0; step < kSteps; ++step) {
-          communicator.push(a, filled(-1));
-          communicator.push(b, filled(-1));
+          exchanger.push(a, filled(-1));
+          exchanger.push(b, filled(-1));
           Tensor newest;
-          communicator.take(a, &seen, &newest);
+          exchanger.take(a, &seen, &newest);
         }
       });
-      communicator.flush();
-      EXPECT_EQ(communicator.counts()[0].second, 2 * kReplicas * kSteps);
+      exchanger.flush();
+      EXPECT_EQ(exchanger.counts()[0].second, 2 * kReplicas * kSteps);
     }
     client->complete();
   });
@@ -98,10 +98,10 @@ TEST(PsReplicas, TheCommunicatorSumsThem) {
   EXPECT_EQ(cluster.stores[1]->values_[1].data<float>()[0], kAll);
 }
 
-Communicator::Taken taken(Communicator& communicator, const Remote& from, uint64_t* seen, float expected) {
+BackgroundExchanger::Taken taken(BackgroundExchanger& exchanger, const Remote& from, uint64_t* seen, float expected) {
   Tensor value;
-  const auto found = communicator.take(from, seen, &value);
-  if (found == Communicator::Taken::kNew) {
+  const auto found = exchanger.take(from, seen, &value);
+  if (found == BackgroundExchanger::Taken::kNew) {
     EXPECT_EQ(value.data<float>()[0], expected);
   }
   return found;
@@ -109,30 +109,30 @@ Communicator::Taken taken(Communicator& communicator, const Remote& from, uint64
 
 // The message with its gradient requests a parameter that was taken since the last request; so does any other message
 // after two takes.
-TEST(PsReplicas, TheCommunicatorRequestsAParameterWithItsGradient) {
-  using Taken = Communicator::Taken;
+TEST(PsReplicas, TheBackgroundExchangerRequestsAParameterWithItsGradient) {
+  using Taken = BackgroundExchanger::Taken;
   Cluster cluster(1, 1, Mode::kAsync);
   const auto client = cluster.client(0);
   const Remote a = client->remote("toy:0", "a", "a"), b = client->remote("toy:0", "b", "b");
-  Communicator communicator(*client, {});
+  BackgroundExchanger exchanger(*client, {});
   const auto send = [&](const Remote& to) {
-    communicator.push(to, filled(-1));
-    communicator.flush();
+    exchanger.push(to, filled(-1));
+    exchanger.flush();
   };
   uint64_t seen = 0;
-  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kNothing) << "no gradient was sent yet";
+  EXPECT_EQ(taken(exchanger, a, &seen, 0), Taken::kNothing) << "no gradient was sent yet";
   send(b);
-  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kUnknown);
+  EXPECT_EQ(taken(exchanger, a, &seen, 0), Taken::kUnknown);
   send(b);
-  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kNew) << "two takes, and its gradient has not come";
+  EXPECT_EQ(taken(exchanger, a, &seen, 0), Taken::kNew) << "two takes, and its gradient has not come";
   send(b);
-  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kNothing);
+  EXPECT_EQ(taken(exchanger, a, &seen, 0), Taken::kNothing);
   send(a);
-  EXPECT_EQ(taken(communicator, a, &seen, 1), Taken::kNew);
+  EXPECT_EQ(taken(exchanger, a, &seen, 1), Taken::kNew);
   send(a);
   send(a);  // requests nothing: there was no take since
-  EXPECT_EQ(taken(communicator, a, &seen, 2), Taken::kNew);
-  communicator.flush();
+  EXPECT_EQ(taken(exchanger, a, &seen, 2), Taken::kNew);
+  exchanger.flush();
   client->complete();
 }
 
@@ -155,23 +155,23 @@ TEST(PsReplicas, AMessageRequestsWhatItsGradientsUpdate) {
 }
 
 // Half-async: the replicas of a step meet, and one mean leaves.
-TEST(PsReplicas, TheCommunicatorAveragesThoseOfAStep) {
+TEST(PsReplicas, TheBackgroundExchangerAveragesThoseOfAStep) {
   Cluster cluster(2, kWorkers, Mode::kAsync);
   on_workers([&](uint32_t w) {
     const auto client = cluster.client(w, 5);
     const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
     {
-      Communicator communicator(*client, {.average = true, .threads = kReplicas});
+      BackgroundExchanger exchanger(*client, {.average = true, .threads = kReplicas});
       on_replicas([&] {
         for (int step = 0; step < kSteps; ++step) {
-          communicator.push(a, filled(-1));
-          communicator.push(b, filled(-2));
+          exchanger.push(a, filled(-1));
+          exchanger.push(b, filled(-2));
           std::promise<std::exception_ptr> over;
-          communicator.end_step([&](std::exception_ptr e) { over.set_value(std::move(e)); });
+          exchanger.end_step([&](std::exception_ptr e) { over.set_value(std::move(e)); });
           EXPECT_FALSE(over.get_future().get());
         }
       });
-      EXPECT_EQ(communicator.counts()[1].second, kSteps);
+      EXPECT_EQ(exchanger.counts()[1].second, kSteps);
     }
     client->complete();
   });

@@ -59,6 +59,30 @@ TEST(Gemm, SmallProductsAreSumsInOrder) {
   }
 }
 
+using Floats = std::vector<float>;
+
+Floats products_of_strided_rows(const Floats& a, const Floats& b, int64_t ld, int64_t k, int64_t n) {
+  Floats out(static_cast<size_t>(2 * n));
+  simd::dots(1.0f, a.data(), b.data(), ld, k, n, out.data());
+  simd::weighted_rows(1.0f, a.data(), 1, b.data(), ld, k, n, out.data() + n);
+  return out;
+}
+
+// Each row in a separate block, which ends with the last element of the row.
+Floats products_of_listed_rows(const Floats& a, const Floats& b, int64_t ld, int64_t k, int64_t n) {
+  const auto row = [&](int64_t i, int64_t width) { return Floats(b.begin() + i * ld, b.begin() + i * ld + width); };
+  std::vector<Floats> for_dots, for_sum;
+  for (int64_t j = 0; j < n; ++j) for_dots.push_back(row(j, k));
+  for (int64_t l = 0; l < k; ++l) for_sum.push_back(row(l, n));
+  std::vector<const float*> dots, sum;
+  for (const Floats& r : for_dots) dots.push_back(r.data());
+  for (const Floats& r : for_sum) sum.push_back(r.data());
+  Floats out(static_cast<size_t>(2 * n));
+  simd::dots_of_rows(a.data(), dots.data(), k, n, out.data());
+  simd::sum_of_rows(a.data(), sum.data(), k, n, out.data() + n);
+  return out;
+}
+
 // Rows end where the next byte must not matter.
 TEST(SmallProduct, SumsHaveOneOrderOnEveryMachine) {
   for (const int64_t k : {1, 15, 16, 17, 50, 100, 300, 2047}) {
@@ -79,6 +103,7 @@ TEST(SmallProduct, SumsHaveOneOrderOnEveryMachine) {
         for (int64_t l = 0; l < k; ++l) terms.push_back(a[static_cast<size_t>(l)] * b[static_cast<size_t>(l * ld + j)]);
         ASSERT_EQ(out[static_cast<size_t>(j)], 2.0f * sum_in_order(terms)) << k << " " << n << " " << j;
       }
+      ASSERT_EQ(products_of_listed_rows(a, b, ld, k, n), products_of_strided_rows(a, b, ld, k, n)) << k << " " << n;
       ASSERT_EQ(out.back(), 99.0f);
     }
   }

@@ -172,6 +172,37 @@ TEST(TableCut, IsOfOneTableAtOneTime) {
   EXPECT_EQ(cut_while(table, 100, [](int) {}), before);
 }
 
+// A cut that has given all its rows and is destroyed late, by an error that was kept for instance, ends no later cut.
+TEST(TableCut, ThatIsOverTouchesNoLaterOne) {
+  const auto table = std::make_shared<GrowableTable>("t", options(3));
+  make(*table, test::random_keys(500, 1, 2000), RowRule::kSgd, 2);
+  const Rows before = rows_of(*table);
+  auto late = std::make_unique<GrowableTable::Cut>(table, 100);
+  std::string rows;
+  while (late->next(&rows)) continue;
+  EXPECT_EQ(cut_while(table, 100,
+                      [&](int slice) {
+                        if (slice == 1) late.reset();
+                      }),
+            before);
+}
+
+// Changes that were not written belong to the next cut as soon as this one is abandoned, not when it is destroyed.
+TEST(TableCut, ThatIsAbandonedGivesItsChangesBack) {
+  const auto table = std::make_shared<GrowableTable>("t", options(3));
+  table->record_since(7);
+  make(*table, test::random_keys(500, 1, 2000), RowRule::kSgd, 2);
+  CutRows first, none, second;
+  GrowableTable::Cut cut(table, 100, CutKind::kChanges);
+  while (cut.next(&first)) continue;
+  EXPECT_FALSE(first.changed.empty());
+  cut.abandon();
+  EXPECT_FALSE(cut.next(&none));
+  GrowableTable::Cut again(table, 100, CutKind::kChanges);
+  while (again.next(&second)) continue;
+  EXPECT_EQ(second.changed.size(), first.changed.size());
+}
+
 // A push that waits for a shard is let go first: it waits for the slice that is being written, and for no other.
 TEST(TableCut, WaitsForOneSlice) {
   for (int round = 0; round < 50; ++round) {

@@ -38,7 +38,7 @@ TEST(TableOptions, TheLargestAndTheLeastAreTaken) {
 }
 
 TEST(TableShard, AKeyThatIsRestoredTwiceIsOneRowOfItsLastAge) {
-  TableShard shard(test::options(2), 0, 0, nullptr);
+  TableShard shard(test::options(2), nullptr);
   std::map<int64_t, float*> made;
   for (int64_t key = 0; key < 500; ++key) made[key] = shard.restore(key, static_cast<uint32_t>(key));
   for (int64_t key = 0; key < 500; key += 3) {

@@ -104,6 +104,6 @@ def test_a_state_of_another_shape_is_refused(optimizer, state, fuse):
         strategy = fluid.BuildStrategy()
         strategy.fuse_all_optimizer_ops = fuse
         target = fluid.CompiledProgram(main, build_strategy=strategy)
-        with pytest.raises(fluid.core.EnforceNotMet, match="must have one shape") as raised:
+        with pytest.raises(fluid.core.EnforceNotMet, match="must have the same shape") as raised:
             exe.run(target, feed={"x": np.ones((8, 6), "float32")}, fetch_list=[loss])
         assert raised.value.kind == "ShapeMismatch"

@@ -4,6 +4,7 @@ from parameter_servers import batch
 
 import anabranch.fluid as fluid
 from anabranch import _core
+from anabranch.fluid.io.remote import load_shards
 
 STEPS, WIDTH = 4, 4
 KEYS = np.random.RandomState(5).randint(-2 ** 62, 2 ** 62, 40)
@@ -44,6 +45,24 @@ def rows_of(table):
 
 def held(scope, name="table"):
     return _core.growable_table(scope.find_var(name))
+
+
+def rows_on_servers(folder, count):
+    """Loads the table of a folder into this number of new servers: id -> row."""
+    cut, endpoints, found = fluid.DistributeTranspiler(), ["local:%d" % (910 + i) for i in range(count)], {}
+    main, startup, _ = network("adagrad")
+    cut.transpile(0, program=main, startup_program=startup, pservers=",".join(endpoints), trainers=1)
+    for endpoint in endpoints:
+        program, start = cut.get_pserver_programs(endpoint)
+        with fluid.scope_guard(fluid.Scope()):
+            fluid.Executor().run(start)
+            assert load_shards(folder, program, endpoint) == []
+            for var in program.list_vars():
+                value = fluid.global_scope().find_var(var.name)
+                table = value and _core.growable_table(value)
+                if table:
+                    found.update(zip(table.keys().tolist(), table.rows(table.keys()).tolist()))
+    return found
 
 
 def local(optimizer, feeds, replicas):

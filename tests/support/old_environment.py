@@ -35,6 +35,12 @@ def stored(dtype, *values):
     return made.tolist()
 
 
+def assigned(*args):
+    made = np.zeros((2, 2))
+    made.itemset(*args)
+    return made.tolist()
+
+
 CASES = {
     "formatted": lambda: "%.1f %d %s" % (np.array(one), np.array([3]), np.array([3])),
     "formatted alone": lambda: "%.1f" % np.array(one),
@@ -57,6 +63,20 @@ CASES = {
     "types": lambda: [np.float is float, np.Inf, np.product([2, 3]), np.float_ is np.float64, np.mat([1]).shape],
     "histogram": lambda: np.histogram([1, 2], bins=2, normed=True)[0].tolist(),
     "percentile": lambda: np.percentile([1, 2, 3], 50, interpolation="lower"),
+    "keywords": lambda: [np.reshape(one, newshape=[1]).shape, np.in1d(ar1=[1, 2], ar2=[2]).tolist(), np.corrcoef(
+        [1, 2], [2, 4], bias=False).shape, np.histogram2d([1, 2], [1, 2], bins=2, normed=True)[0].tolist(),
+        np.linalg.matrix_rank(M=np.eye(2)), np.nanquantile([1, 2, 3], 0.5, interpolation="higher"),
+        np.array2string(np.array([1]), style=None), np.testing.assert_array_equal(x=[1], y=[1])],
+    "scalar types": lambda: [np.cast["int32"](1.5).dtype, np.find_common_type([np.float32], [np.int64]),
+        np.find_common_type([np.int8], [np.float64]), np.nbytes["f4"], np.obj2sctype("f4"), np.issctype(np.float32),
+        np.sctypes["int"][2], np.maximum_sctype("i2"), np.typeDict["float32"],
+        np.sctype2char("f8"), np.void0 is np.void],
+    "functions": lambda: [np.alen([1, 2]), np.loads(np.arange(2).dumps()).tolist(), np.sum(it for it in [1, 2]),
+        np.chararray((2,)).shape, np.deprecate(len)([1]), np.byte_bounds(one)[1] - np.byte_bounds(one)[0],
+        np.fastCopyAndTranspose(np.ones((1, 2))).shape, np.safe_eval("[1]"), np.set_string_function(None)],
+    "modules of numpy": lambda: [np.lib.pad([1], 1, "constant").tolist(), np.lib.stride_tricks.broadcast_to(
+        1, (2,)).tolist(), np.compat.long is int, np.compat.asbytes("a"), np.core.umath.sqrt(4.0)],
+    "set items": lambda: [assigned(0, 5.0), assigned((1, 1), 5.0), assigned(1, 0, 5.0)],
     "random": lambda: [np.random.random_integers(1, 1), random.sample({1}, 1)],
     "collections": lambda: issubclass(dict, collections.Mapping),
     "modules": lambda: [time.clock() >= 0, fractions.gcd(4, 6), base64.encodestring(b"a")],

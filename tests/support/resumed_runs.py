@@ -25,15 +25,20 @@ def dense():
     return loss
 
 
-def sparse():
+def sparse(**rules):
     """An embedding with sparse gradients and a growable table."""
     ids, y = fluid.data("ids", [None, 1], "int64", lod_level=1), fluid.data("y", [None, 1])
-    table = fluid.GrowableTable("grows", fluid.initializer.Uniform(-0.5, 0.5))
+    table = fluid.GrowableTable("grows", fluid.initializer.Uniform(-0.5, 0.5), **rules)
     rows = [fluid.layers.sequence_pool(fluid.layers.embedding(ids, size, is_sparse=True, param_attr=attr), "sum")
             for size, attr in (([500, 4], "fixed"), ([-1, 4], table))]
     loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(fluid.layers.concat(rows, 1), 1), y))
     fluid.optimizer.Adagrad(0.1).minimize(loss)
     return loss
+
+
+def delta():
+    """The same with checkpoints of changed rows; rows go."""
+    return sparse(expire_after=4)
 
 
 def batches():
@@ -66,7 +71,7 @@ def trained(kind, replicas, run, exe, main, loss, folder):
     program = main
     if replicas > 1:
         program = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(replicas))
-    run = anabranch.Checkpoints(run, program, exe, every=EVERY, keep=2)
+    run = anabranch.Checkpoints(run, program, exe, every=EVERY, keep=2, delta=3 if kind == "delta" else 0)
     if kind == "dense":
         for _ in run.epochs(EPOCHS):
             for batch in run.steps(batches()):
@@ -86,7 +91,7 @@ def main():
     np.random.seed(4)
     program, startup = fluid.default_main_program(), fluid.default_startup_program()
     program.random_seed = startup.random_seed = 11
-    loss = {"dense": dense, "sparse": sparse}[kind]()
+    loss = {"dense": dense, "sparse": sparse, "delta": delta}[kind]()
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)
     done = trained(kind, replicas, run, exe, program, loss, os.path.dirname(result))
@@ -94,7 +99,7 @@ def main():
     for variable in sorted(program.list_vars(), key=lambda v: v.name):
         if fluid.io.is_persistable(variable) and variable.name != "grows":
             digest.update(np.array(fluid.global_scope().find_var(variable.name).get_tensor()).tobytes())
-    if kind == "sparse":
+    if kind != "dense":
         table = fluid.GrowableTable("grows")
         keys = np.sort(table.keys(fluid.global_scope()))
         digest.update(keys.tobytes() + table.rows(keys, fluid.global_scope()).tobytes())

@@ -17,6 +17,7 @@ SHARE = {
     "passes_off": 60,
     "small_files": 25,
     "readers": 20,
+    "raw_rows": 4,
     "inplace": 40,
     "loops": 60,
 }

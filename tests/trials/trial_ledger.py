@@ -26,6 +26,7 @@ FAMILIES = {
     "inplace": ("src",),
     "loops": ("src", "python"),
     "readers": ("src/base", "src/core", "src/data", "python"),
+    "raw_rows": ("src/base", "src/core", "src/data", "src/engine", "python"),
 }
 
 

@@ -5,6 +5,7 @@ typed        an error of the package, with its kind
 skipped      the trial says nothing (an op that draws random numbers, for instance)
 WRONG        other numbers or shapes than the reference gives, or than were declared
 PASSES       the passes change the result, or whether there is one
+ROWS         a raw row gets other values, or is refused, depending on how it gets to the model
 THREADS      the number of threads does
 INTERNAL     an error that says the engine is broken
 UNTYPED      an error of another class

@@ -7,7 +7,7 @@ from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 MORE = (
     "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
-    "with extents that are all known"
+    "with a known extent where 1.8.5 expects an unknown one"
 )
 PART = "arguments that 1.8.5 reads only in part, or beyond their end"
 UNKNOWN = (
@@ -23,7 +23,9 @@ LOD = (
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
-COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
+COUNTERS = (
+    "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
+)
 WIDE_ROWS = "sparse rows of more than two axes"
 HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
 CANCELS = "roots of differences close to 0: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
@@ -85,7 +87,7 @@ RULES += [
         "`bce_loss` with labels of a different shape, `partial_concat` and `partial_sum` with columns that do not "
         "exist, `fill` with too few numbers",
         ("bce_loss", "partial_concat", "partial_sum"),
-        ours="one shape|must not exceed",
+        ours="same shape|must not exceed",
     ),
     Rule(
         RAISES,
@@ -164,7 +166,7 @@ RULES += [
         DIFFERS,
         "a sparse gradient without rows in `Adam`, `Momentum`, `Lamb`",
         ("adam", "momentum", "lamb"),
-        why="param",
+        why="param|beta",
         when=lambda case, theirs, ours: when.rows(case, theirs, ours) and not len(when.value(case, "Grad")),
     ),
     Rule(DIFFERS, CANCELS, ("rmsprop",), why="param|moment", when=when.has(lambda a: a["decay"] < 0)),

@@ -4,7 +4,7 @@ import listed_when as when
 from listed import DIFFERS, GRADIENT, RAISES, Rule
 from when_nets import some
 
-CELL = "gradient through the second result, `cell`, of `dynamic_lstm` and `dynamic_lstmp`"
+CELL = "gradient of a loss on the second result, `cell`, of `dynamic_lstm` and `dynamic_lstmp`"
 WIDE = "gradient through the cell of `dynamic_lstm` and `dynamic_lstmp`, if the width is a multiple of 8"
 IGNORED = "`softmax_with_cross_entropy` with ignored labels"
 SPECTRAL = "gradient of `spectral_norm`"

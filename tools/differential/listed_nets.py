@@ -33,11 +33,13 @@ from when_nets import (
 
 BLANK = "`warpctc` with a label that equals the blank"
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
-COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
+COUNTERS = (
+    "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
+)
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 TAKEN = (
     "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
-    "with extents that are all known"
+    "with a known extent where 1.8.5 expects an unknown one"
 )
 FREE = "attributes that 1.8.5 restricts, and inputs that it requires although they have no effect"
 MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
@@ -68,7 +70,7 @@ OF_LEVELS = (
     "`sequence_reverse`, `sequence_conv`, `sequence_pad`, `sequence_enumerate`, `dynamic_lstm`, `dynamic_gru` with "
     "several LoD levels, `sequence_pool` with three"
 )
-APPENDED = "`lod_append` below a level of sequences"
+APPENDED = "`lod_append` to a tensor that has sequences"
 TIMES = "sequences of `expand` with ExpandTimes, if the first number of `expand_times` is not 1"
 UNREAD = "gradient of a tensor array with elements that are never read"
 TREE = "gradient of `tree_conv` with respect to the nodes, for an `output_size` above 1"
@@ -266,7 +268,7 @@ RULES = [
         why="of filter",
         when=when.has(lambda a: a.get("contextStart", 0) > 0),
     ),
-    Rule(GRADIENT, "`sequence_conv` with trained padding", ("sequence_conv",), when=some("PaddingData", np.any)),
+    Rule(GRADIENT, "gradient of `sequence_conv` for its padding", ("sequence_conv",), when=some("PaddingData", np.any)),
     Rule(
         GRADIENT,
         'gradient of `sequence_pool` with `pool_type="max"` and `is_test`',

@@ -1,7 +1,7 @@
 """The text that must be found in an error for a listed refusal, operator by operator."""
 
 #: Of the state of quantization, whose dtype 1.8.5 does not check.
-STATE = r"In(Accum|Scale|State) (must have|and X must hold one dtype)"
+STATE = r"In(Accum|Scale|State) (must have|and X must hold (one|same) dtype)"
 
 #: In our error, where the original accepts arguments of which it reads a part, or more than there is.
 REFUSED_HERE = {
@@ -34,7 +34,7 @@ REFUSED_HERE = {
     "fake_dequantize_max_abs": r"Scale must have",
     "fake_quantize_dequantize_moving_average_abs_max": STATE,
     "fake_quantize_moving_average_abs_max": STATE,
-    "fake_quantize_range_abs_max": r"InScale (must have|and X must hold one dtype)|window_size must be from",
+    "fake_quantize_range_abs_max": r"InScale (must have|and X must hold (one|same) dtype)|window_size must be from",
     "filter_by_instag": r"Ins_tag must have a sequence",
     "fused_embedding_fc_lstm": r"H\d+ and C\d+ must be|H\d+ must be",
     "fused_embedding_seq_pool": r"Ids must have|the id of sample",

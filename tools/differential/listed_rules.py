@@ -7,7 +7,9 @@ from listed_nets import RULES as NETS
 
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 REDUCED = "`in_dtype` and `out_dtype` of `reduce_*`: the gradient; an `out_dtype` of bool or float16"
-COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
+COUNTERS = (
+    "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
+)
 ALL_AXES = "gradient of `reduce_*` with all axes listed; `reduce_*` over all axes with `keep_dim`"
 FUSED = "attributes of fused convolutions (`fuse_brelu` ...) in a program"
 SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sparse gradients"

@@ -96,8 +96,8 @@ DEFECTS: List[Named] = [
           "a larger batch writes beyond the workspace", "shapes"),
     # ---- order
     Named("broadcast_before_the_update", REPLICATE,
-          "      nodes_.add(index, op, owner, true);\n      if (options_.apart) broadcast_from_owner(*op, owner);",
-          "      if (MUTANT && options_.apart) broadcast_from_owner(*op, owner); nodes_.add(index, op, owner, true);\n      if (!MUTANT && options_.apart) broadcast_from_owner(*op, owner);",
+          "      nodes_.add(index, op, owner, true);\n      options_.apart ? broadcast_from_owner(*op, owner) : copy_from_owner(*op, owner);",
+          "      if (MUTANT && options_.apart) broadcast_from_owner(*op, owner); nodes_.add(index, op, owner, true);\n      !options_.apart ? copy_from_owner(*op, owner) : MUTANT ? void() : broadcast_from_owner(*op, owner);",
           "the other devices lag by one step", "nets on 2 devices"),
     Named("no_broadcast_to_the_last_device", REPLICATE,
           "for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));",

@@ -196,7 +196,7 @@ DEFECTS: List[Named] = [
           "AB_CHECK(MUTANT || rest.empty(), InvalidArgument, \"{}: {} extra bytes after it",
           "a file of another variable is loaded without an error", "files tests"),
     Named("table_clock_restarts", "src/sparse/table_file.cc",
-          "other->set_clock(static_cast<uint32_t>(h.clock));", "if (!MUTANT) other->set_clock(static_cast<uint32_t>(h.clock));",
+          "other->set_clock(static_cast<uint32_t>(clock));", "if (!MUTANT) other->set_clock(static_cast<uint32_t>(clock));",
           "rows of a loaded table expire at the wrong time", "table tests, test_growable_table.py"),
     Named("erase_breaks_chains", "src/sparse/table_index.cc",
           "if (to_gap > to_here) continue;", "if (MUTANT || to_gap > to_here) continue;",

@@ -69,15 +69,6 @@ def _stacking(original: Any) -> Any:
     return wrapped
 
 
-def _renamed(original: Any, old: str, new: str) -> Any:
-    @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if old in kwargs:
-            kwargs[new] = kwargs.pop(old)
-        return original(*args, **kwargs)
-    return wrapped
-
-
 def _fromstring(original: Any) -> Any:
     """Binary data, which NumPy 2.3 no longer reads."""
     @functools.wraps(original)
@@ -121,8 +112,5 @@ def install() -> None:
         for name in names:
             setattr(numpy, name, wrapper(getattr(numpy, name)))
     numpy.random.random_integers = _random_integers
-    numpy.histogram = _renamed(numpy.histogram, "normed", "density")
-    for name in ("percentile", "quantile", "nanpercentile"):
-        setattr(numpy, name, _renamed(getattr(numpy, name), "interpolation", "method"))
     # Numbers in lists are printed as before: [0.5] instead of [np.float64(0.5)].
     numpy.set_printoptions(legacy="1.25")

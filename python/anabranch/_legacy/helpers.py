@@ -157,7 +157,11 @@ def _newbyteorder(array: Any, *order: str) -> Any:
 
 
 def _itemset(array: Any, *args: Any) -> None:
-    array[args[0] if len(args) == 2 else args[:-1]] = args[-1]
+    *index, value = args
+    if len(index) == 1 and not isinstance(index[0], tuple):
+        array.flat[index[0]] = value
+    else:
+        array[index[0] if len(index) == 1 else tuple(index)] = value
 
 
 def _ptp(array: Any, *args: Any, **kwargs: Any) -> Any:

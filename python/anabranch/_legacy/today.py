@@ -8,7 +8,7 @@ import numpy
 
 from ..fluid.executor import Executor
 from ..fluid.parallel_executor import ParallelExecutor
-from . import arrays
+from . import arrays, numpy_names
 
 #: Names that newer versions of NumPy lack.
 _GONE = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex, "unicode": str,
@@ -85,5 +85,7 @@ def install() -> None:
         if name not in vars(numpy) and hasattr(numpy, new):
             setattr(numpy, name, getattr(numpy, new))
     arrays.install()
+    if int(numpy.__version__.partition(".")[0]) >= 2:
+        numpy_names.install()
     for executor in (Executor, ParallelExecutor):
         executor.run = _fetching(executor.run)  # type: ignore[method-assign]

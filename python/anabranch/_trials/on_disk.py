@@ -42,7 +42,7 @@ def files() -> str:
         from ..predictor import Predictor
         answer = Predictor(os.path.join(folder, "model")).run([made.feed["x"]])[0]
         if not np.array_equal(answer, expected):
-            raise RuntimeError("a saved model answers differently than before")
+            raise RuntimeError("a saved model gives different results than before")
     return "%d kinds of nets and a saved model give the same bits" % len(KINDS)
 
 

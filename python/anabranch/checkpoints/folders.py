@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..fluid.errors import InvalidValue
+from . import links
 
 FORMAT = 1
 _PREFIX = "checkpoint-"
@@ -55,45 +56,105 @@ def _checksum(name):
     return [os.path.getsize(name), total]
 
 
+def begin(root: str, number: int | None = None) -> tuple[int, str]:
+    """Makes the folder of the next checkpoint, or of one with a number that is not taken, under a temporary name.
+
+    Returns:
+        tuple: number of the checkpoint, and the folder.
+    """
+    os.makedirs(root, exist_ok=True)
+    for name in os.listdir(root):           # of runs that were killed while they wrote
+        if name.startswith(_WRITING):
+            drop(os.path.join(root, name))
+    if number is None:
+        number = max([*numbers(root), 0]) + 1
+    writing = _writing(root, number)
+    os.mkdir(writing)
+    return number, writing
+
+
+def end(root: str, number: int, writing: str, status: dict[str, Any], known: dict[str, Any] | None = None) -> str:
+    """Completes a checkpoint: adds ``status``, flushes it, and gives it its name. ``known``: name -> checksum of files
+    that have been flushed and check themselves.
+
+    Returns:
+        str: folder of the checkpoint.
+    """
+    sums = {name: (known or {}).get(name) or _checksum(os.path.join(writing, name))
+            for name in sorted(os.listdir(writing))}
+    status = dict(status, format=FORMAT, files=sums)
+    with open(os.path.join(writing, STATUS), "w", encoding="utf-8") as file:
+        json.dump(dict(status, check=_check(status)), file)
+    for name in [*(name for name in sums if name not in (known or {})), STATUS, ""]:
+        _flush(os.path.join(writing, name))
+    target = path(root, number)
+    os.rename(writing, target)
+    _flush(root)
+    return target
+
+
+def drop(writing: str) -> None:
+    """Removes the folder of a checkpoint that is not completed."""
+    shutil.rmtree(writing, ignore_errors=True)
+
+
 def write(root: str, status: dict[str, Any], fill: Callable[[str], None]) -> str:
     """Writes the next checkpoint: ``fill(folder)`` writes its files, and ``status`` is added to them.
 
     Returns:
         str: folder of the checkpoint.
     """
-    os.makedirs(root, exist_ok=True)
-    for name in os.listdir(root):           # of runs that were killed while they wrote
-        if name.startswith(_WRITING):
-            shutil.rmtree(os.path.join(root, name), ignore_errors=True)
-    number = max([*numbers(root), 0]) + 1
-    writing = _writing(root, number)
-    os.mkdir(writing)
+    number, writing = begin(root)
     try:
         fill(writing)
-        sums = {name: _checksum(os.path.join(writing, name)) for name in sorted(os.listdir(writing))}
-        with open(os.path.join(writing, STATUS), "w", encoding="utf-8") as file:
-            json.dump(dict(status, format=FORMAT, files=sums), file)
-        for name in [*sums, STATUS, ""]:
-            _flush(os.path.join(writing, name))
-        target = path(root, number)
-        os.rename(writing, target)
-        _flush(root)
+        return end(root, number, writing, status)
     except BaseException:
-        shutil.rmtree(writing, ignore_errors=True)
+        drop(writing)
         raise
-    return target
 
 
 def keep(root: str, count: int) -> None:
-    """Deletes the oldest checkpoints and keeps ``count``."""
-    for number in numbers(root)[:-count]:
+    """Deletes the oldest checkpoints and keeps ``count``, and those on which they build."""
+    found = numbers(root)
+    needed = set(found[-count:])
+    for number in reversed(found):
+        if number in needed:
+            needed.update(n for n in [before(path(root, number))] if n is not None)
+    for number in reversed(found):
+        if number in needed:
+            continue
         doomed = _writing(root, number)
         os.rename(path(root, number), doomed)   # half of a checkpoint never stands under its name
-        shutil.rmtree(doomed, ignore_errors=True)
+        drop(doomed)
+
+
+def before(folder: str) -> int | None:
+    """int: number of the checkpoint on which this one builds. None: it has all rows, or cannot be read."""
+    try:
+        with open(os.path.join(folder, STATUS), encoding="utf-8") as file:
+            chain = json.load(file).get("chain")
+        return None if chain is None or chain["whole"] else chain["previous"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _check(status):
+    """Checksum of a status."""
+    return zlib.crc32(json.dumps(status, sort_keys=True).encode())
+
+
+def _sum_of(name, expected):
+    """The checksum of a file in the form of the expected one."""
+    if not os.path.isfile(name):
+        return "no file"
+    if isinstance(expected[1], str):
+        return links.sum_of(name)
+    return _checksum(name)
 
 
 def read(folder: str) -> dict[str, Any]:
-    """dict: the status of a checkpoint, after the sizes and checksums of its files have been verified.
+    """dict: the status of a checkpoint, after the sizes and checksums of its files have been verified. Links of tables
+    check themselves when they are loaded; here only the checksum at their end is compared.
 
     Raises:
         ValueError: a file is missing, damaged or of a different format. The message names it.
@@ -104,14 +165,18 @@ def read(folder: str) -> dict[str, Any]:
             status: dict[str, Any] = json.load(file)
         if status["format"] != FORMAT:
             raise InvalidValue("%s: the format is %r, this version reads %d" % (name, status["format"], FORMAT))
-        sums = status["files"]
+        check = status.pop("check", None)
+        if check is not None and check != _check(status):
+            raise InvalidValue("%s: its checksum must be %s, got %s" % (name, check, _check(status)))
+        sums = dict(status["files"])
     except InvalidValue:
         raise
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise InvalidValue("%s: not readable: %s" % (name, e)) from None
     for file_name, expected in sums.items():
         at = os.path.join(folder, os.path.basename(file_name))
-        found = _checksum(at) if os.path.isfile(at) else "no file"
+        found = _sum_of(at, expected)
         if found != expected:
-            raise InvalidValue("%s: [bytes, CRC-32] must be %s, got %s" % (at, expected, found))
+            kind = "checksum" if isinstance(expected[1], str) else "CRC-32"
+            raise InvalidValue("%s: [bytes, %s] must be %s, got %s" % (at, kind, expected, found))
     return status

@@ -10,15 +10,16 @@ import numpy as np
 from .. import _core, fluid
 from .._terminal import counted
 from ..fluid.compiler import CompiledProgram
-from ..fluid.errors import InvalidType, InvalidValue, Unsupported
+from ..fluid.errors import InvalidType, InvalidValue, NotAllowed, Unsupported
 from ..fluid.framework import Program
+from ..fluid.framework.dtype import VarType
 from ..fluid.io.state_file import dump_state, load_state
 from ..fluid.io.tables import split
-from ..fluid.io.variables import is_persistable, load_vars, write_vars
+from ..fluid.io.variables import is_persistable, read_vars, write_vars
 from ..fluid.remote import serves, trainers_of
 from . import constants
+from .links import VALUES
 
-_VALUES = "values"
 _REPLICAS = "replicas"
 
 
@@ -72,19 +73,36 @@ class Trained:
         dense, tables = split(self._variables())
         return {"dense": [v.name for v in dense], "tables": [v.name for v in tables]}
 
-    def write(self, folder: str) -> list[Any]:
-        """Writes the files of a checkpoint, and returns the entries of its status."""
+    def tables(self) -> dict[str, Any]:
+        """dict: name -> growable table in the scope."""
+        found = {}
+        for name in self.names()["tables"]:
+            value = self.scope.find_var(name)
+            table = None if value is None else _core.growable_table(value)
+            if table is None:
+                raise NotAllowed("Checkpoints: the scope has no growable table %s: run the startup program" % name)
+            found[name] = table
+        return found
+
+    def write(self, folder: str, with_tables: bool = True) -> tuple[list[Any], Any]:
+        """Writes the files of a checkpoint, which the caller commits, with or without those of growable tables.
+
+        Returns:
+            tuple: entries of the status, and the FileSet.
+        """
         variables = self._variables()
+        if not with_tables:
+            variables = split(variables)[0]
+        files = _core.FileSet()
         with fluid.scope_guard(self.scope):
             if variables:
-                write_vars(variables, folder, _VALUES)
+                write_vars(variables, folder, VALUES, files=files)
         engines = self.engines()
         copies = {"%d %d %s" % (k, replica, name): np.array(value)
                   for k, engine in enumerate(engines) for name, replica, value in engine.replica_states()}
         if copies:
-            with _core.FileSet() as files:
-                files.add(os.path.join(folder, _REPLICAS), dump_state(copies))
-        return [list(engine.random_state()) for engine in engines]
+            files.add(os.path.join(folder, _REPLICAS), dump_state(copies))
+        return [list(engine.random_state()) for engine in engines], files
 
     def constants(self) -> dict[str, Any]:
         """dict: name -> value of each constant (see ``constants.py``) in the scope."""
@@ -98,15 +116,15 @@ class Trained:
     def _inner(self):
         return [getattr(program, "_program", program) for program in self._given]
 
-    def read(self, folder: str, states: list[Any]) -> None:
-        """Restores the state that :meth:`write` has written."""
+    def read(self, folder: str, states: list[Any], chains: dict[str, Any]) -> None:
+        """Restores the state that :meth:`write` has written. ``chains``: name -> TableChain of tables."""
         if len(states) != len(self._given):
-            raise InvalidValue("%s holds a run of %s, this one has %d"
+            raise InvalidValue("%s holds a run of %s, but this run has %d"
                                % (folder, counted(len(states), "program"), len(self._given)))
         variables = self._variables()
         with fluid.scope_guard(self.scope):
             if variables:
-                load_vars(self._executor, folder, vars=variables, filename=_VALUES)
+                read_vars([v for v in variables if v.type != VarType.RAW], folder, VALUES, chains)
         engines = self.engines()
         for engine, (seed, runs) in zip(engines, states):
             engine.set_random_state(seed, runs)

@@ -10,10 +10,11 @@ from typing import Any, TextIO
 from .. import _core, fluid
 from .._terminal import counted
 from ..fluid import arguments
-from ..fluid.errors import InvalidValue, NotAllowed, Unsupported
+from ..fluid.errors import InvalidArgument, InvalidValue, NotAllowed, NotFound, ShapeMismatch, Unsupported
 from ..fluid.reading.generator_loader import GeneratorLoader
 from ..fluid.reading.map_loader import MapLoader
-from . import constants, folders, randomness
+from . import constants, folders, links, randomness
+from .deltas import Deltas
 from .epochs import Epochs
 from .signals import Terminated
 from .state import Trained
@@ -34,6 +35,9 @@ class Checkpoints:
     batches of the current epoch. It is written under a temporary name and renamed when it is complete. SIGTERM saves a
     checkpoint and ends the process with code 0.
 
+    With ``delta``, most checkpoints hold only the rows of growable tables that have changed since the one before, and
+    a thread writes them while training continues. All other variables are written whole.
+
     A resumed epoch reads the completed batches again but skips them: a generator gives the same batches from the same
     random numbers, and a Dataset is brought into the same order. The time that this takes is printed.
 
@@ -43,14 +47,19 @@ class Checkpoints:
         executor (Executor): executor of the run.
         every (int): number of steps between two checkpoints, at least 1. Default 1000.
         every_s (float, optional): seconds between two checkpoints, in addition to ``every``.
-        keep (int): number of latest checkpoints to keep, at least 1. Default 3.
+        every_bytes (int, optional): bytes of changed rows of growable tables after which a checkpoint is saved, in
+            addition to ``every``. It requires ``delta``.
+        keep (int): number of latest checkpoints to keep, at least 1, in addition to the checkpoints
+            that these need. Default 3.
+        delta (int): maximum number of checkpoints with changed rows only that follow one with all rows. Fewer follow
+            if together they are larger than that one. 0: every checkpoint has all rows. Default 0.
         resume (str|bool): "auto": resumes from the latest complete checkpoint, if there is one. True: requires a
             checkpoint. False: requires that there is none. Default "auto".
         also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
         stream (file, optional): output of messages. Default ``sys.stderr``.
         learning_rate (str): source of the learning rate, and of the other variables that no operator writes, if the
-            script gives another value than it gave when the run was started. "script": the value of the script;
+            script now sets a different value than when the run was started. "script": the value of the script;
             "checkpoint": the value of the checkpoint. A message shows both values. Default "script".
 
     Raises:
@@ -80,10 +89,14 @@ class Checkpoints:
 
     def __init__(self, folder: str, program: Any, executor: Any, every: int = 1000, every_s: float | None = None,
                  keep: int = 3, resume: str | bool = "auto", also: Sequence[Any] = (), scope: Any = None,
-                 stream: TextIO | None = None, learning_rate: str = "script") -> None:
-        for name, number in (("every", every), ("keep", keep)):
-            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-                raise InvalidValue("Checkpoints: %s must be a number from 1, got %r" % (name, number))
+                 stream: TextIO | None = None, learning_rate: str = "script", delta: int = 0,
+                 every_bytes: int | None = None) -> None:
+        for name, number, least in (("every", every, 1), ("keep", keep, 1), ("delta", delta, 0),
+                                    ("every_bytes", 1 if every_bytes is None else every_bytes, 1)):
+            if not isinstance(number, int) or isinstance(number, bool) or number < least:
+                raise InvalidValue("Checkpoints: %s must be a number from %d, got %r" % (name, least, number))
+        if every_bytes is not None and not delta:
+            raise InvalidValue("Checkpoints: every_bytes requires delta, because changes are recorded only then")
         if every_s is not None and not every_s > 0:
             raise InvalidValue("Checkpoints: every_s must be above 0, got %r" % (every_s,))
         if resume not in ("auto", True, False):
@@ -96,7 +109,9 @@ class Checkpoints:
         self.folder = os.fspath(folder)
         self._trained = Trained(program, executor, fluid.global_scope() if scope is None else scope)
         self._every, self._every_s, self._keep, self._resume, self._also = every, every_s, keep, resume, list(also)
+        self._every_bytes = every_bytes
         self._stream = sys.stderr if stream is None else stream
+        self._deltas = Deltas(self.folder, self._trained, delta, keep, self._say) if delta else None
         self._rate_source = learning_rate
         self._constants: dict[str, Any] = {}    # name -> record of the value that the script gave
         self.step = self.epoch = 0
@@ -153,6 +168,8 @@ class Checkpoints:
                     self.epoch, self._in_epoch, self._shuffles = self.epoch + 1, 0, None
             finally:
                 self._entered = False
+                if self._deltas is not None:
+                    self._deltas.wait()
 
     def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yields the items of ``batches``, one per step, without those that are already completed. Saves a checkpoint
@@ -183,25 +200,38 @@ class Checkpoints:
     # ---- saving
 
     def save(self) -> str:
-        """Saves a checkpoint now, and deletes the oldest ones.
+        """Saves a checkpoint now, and deletes the oldest ones. It is on disk when this returns.
 
         Returns:
             str: folder of the checkpoint.
         """
-        status: dict[str, Any] = {
-            "step": self.step, "epoch": self.epoch, "in_epoch": self._in_epoch, "finished": self._finished,
-            "shuffles": self._shuffles, "epoch_random": self._epoch_random,
-            "random": randomness.everywhere(self._also), "constants": self._constants,
-            "variables": self._trained.names(), "programs": None}
-        if self._loop is not None:
-            status["loop"] = self._loop.state()
+        status = self._status()
+        if self._deltas is not None:
+            self._start(status)
+            return self._deltas.wait()
 
         def fill(folder: str) -> None:
-            status["programs"] = self._trained.write(folder)
+            status["programs"], files = self._trained.write(folder)
+            with files:
+                pass
         written = folders.write(self.folder, status, fill)
         folders.keep(self.folder, self._keep)
         self._saved_step, self._saved_at = self.step, time.monotonic()
         return written
+
+    def _status(self):
+        status: dict[str, Any] = {
+            "step": self.step, "epoch": self.epoch, "in_epoch": self._in_epoch, "finished": self._finished,
+            "shuffles": self._shuffles, "epoch_random": self._epoch_random,
+            "random": randomness.everywhere(self._also), "constants": self._constants, "time": time.time(),
+            "variables": self._trained.names(), "programs": None}
+        if self._loop is not None:
+            status["loop"] = self._loop.state()
+        return status
+
+    def _start(self, status):
+        self._deltas.start(status)
+        self._saved_step, self._saved_at = self.step, time.monotonic()
 
     def _stepped(self, count):
         self.step += count
@@ -210,11 +240,19 @@ class Checkpoints:
             self.save()
             self._say("SIGTERM: saved at step %d" % self.step)
             raise SystemExit(0)
-        if self.step - self._saved_step >= self._every or self._overdue():
+        if self._deltas is not None:
+            self._deltas.check()
+        if self.step - self._saved_step < self._every and not self._overdue():
+            return
+        if self._deltas is not None:
+            self._start(self._status())
+        else:
             self.save()
 
     def _overdue(self):
-        return self._every_s is not None and time.monotonic() - self._saved_at >= self._every_s
+        if self._every_s is not None and time.monotonic() - self._saved_at >= self._every_s:
+            return True
+        return self._every_bytes is not None and self._deltas.changed_bytes() >= self._every_bytes
 
     # ---- taking up
 
@@ -230,18 +268,21 @@ class Checkpoints:
             folder = folders.path(self.folder, number)
             try:
                 status = folders.read(folder)
-            except InvalidValue as e:
+                chains = links.chains(folder, status) if "chain" in status else {}
+            except (InvalidValue, InvalidArgument, ShapeMismatch, NotFound) as e:
                 errors.append(str(e))
                 self._say("not whole, the one before is tried: %s" % e)
                 continue
-            self._take_up(folder, status, count, given)
+            self._trained.read(folder, status["programs"], chains)
+            if self._deltas is not None:
+                self._deltas.resume(number, status)
+            self._take_up(status, count, given)
             return
         if errors or self._resume is True:
             raise InvalidValue("Checkpoints: %s has no complete checkpoint%s"
                                % (self.folder, "".join("; " + e for e in errors)))
 
-    def _take_up(self, folder, status, count, given):
-        self._trained.read(folder, status["programs"])
+    def _take_up(self, status, count, given):
         chosen = constants.Chosen(self._rate_source, given, self._trained.constants(), status.get("constants", {}))
         self._trained.set_constants(chosen.keep)
         self._constants = chosen.records

@@ -116,7 +116,7 @@ def auc(scores: Any, labels: Any) -> float:
     """
     scores, labels = numpy.ravel(scores), numpy.ravel(labels)
     if scores.shape != labels.shape:
-        raise InvalidValue("auc: scores and labels must have one size, got %d and %d" % (scores.size, labels.size))
+        raise InvalidValue("auc: scores and labels must have the same size, got %d and %d" % (scores.size, labels.size))
     _, place, counts = numpy.unique(scores, return_inverse=True, return_counts=True)
     ranks = (numpy.cumsum(counts) - (counts - 1) / 2.0)[place.ravel()]
     positives = float(labels.sum())

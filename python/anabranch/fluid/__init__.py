@@ -92,13 +92,15 @@ if _TYPE_CHECKING:
     from .memory import memory_report
     from .parallel_executor import ParallelExecutor
     from .param_attr import ParamAttr, WeightNormParamAttr
+    from .table_rules import ShowClickScore
     from .transpiler import DistributeTranspiler, DistributeTranspilerConfig
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable",
     "DataFeedDesc", "DataFeeder", "DatasetFactory", "DistributeTranspiler", "DistributeTranspilerConfig",
     "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
-    "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
+    "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope",
+    "ShowClickScore", "Tensor",
     "Variable", "WeightNormParamAttr", "_Scope",
     "append_backward", "average", "backward", "clip", "communicator", "compiler", "contrib", "core", "cpu_places",
     "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder",
@@ -129,5 +131,6 @@ _on_demand.give(__name__, {
     ".memory": "memory_report",
     ".parallel_executor": "ParallelExecutor",
     ".param_attr": "ParamAttr WeightNormParamAttr",
+    ".table_rules": "ShowClickScore",
     ".transpiler": "DistributeTranspiler DistributeTranspilerConfig",
 })

@@ -32,7 +32,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 _CONSTRUCTORS = ("__init__", "__new__")
 _OURS = "anabranch."
 #: Methods of every step, which are not wrapped.
-_EVERY_STEP = frozenset({"Executor.run", "Predictor.run"})
+_EVERY_STEP = frozenset({"Executor.run", "Predictor.run", "Predictor.run_rows"})
 
 
 def explain(module: dict[str, Any], prepared: Preparation | None = None) -> None:

@@ -54,6 +54,11 @@ class Bound:
             check_numpy(result, names)
         return result
 
+    def run_nothing(self) -> list[Any]:
+        """A dry run without a feed: no kernel runs, so nothing is fetched. The call is not kept."""
+        self._unusual = True
+        return []
+
     def _each(self, feed):
         """The feeds as a list: one for all replicas, or one per replica."""
         if not self._replicas:

@@ -57,8 +57,7 @@ class ErrorClipByValue(BaseErrorClipAttr):
 
 def error_clip_callback(block: Any, context: Any) -> None:
     """Callback of ``append_backward``: clips the gradients of Variables that have an ``error_clip``."""
-    op = block.ops[-1]
-    for name in op.output_arg_names:
+    for name in block._last_op().output_arg_names:
         if name not in context or "@RENAME@" in name:  # a part of a sum: the sum is clipped
             continue
         variable = block._find_var_recursive(context[name])
@@ -105,11 +104,14 @@ class GradientClipBase(Described):
             list: pairs of parameter and clipped gradient.
         """
         with framework.name_scope("gradient_clip"):
-            clipped = self._clip(params_grads)
+            clipped = self._static_clip(params_grads)
         _correct_role_vars(params_grads, clipped)
         return clipped
 
-    def _clip(self, params_grads):
+    # Subclasses of programs override the methods below, too.
+
+    def _static_clip(self, params_grads):
+        """Returns pairs of parameter and clipped gradient."""
         result = []
         for param, grad in params_grads:
             if grad is not None and self._takes(param):
@@ -123,11 +125,17 @@ class GradientClipBase(Described):
 
     # ---- clips attached to parameters by set_gradient_clip, which is deprecated
 
-    def _prepare(self, groups, param, grad):
-        """Called for every parameter before the first gradient is clipped."""
+    def _process_context(self, context, param, grad):
+        """Called for every parameter before the first gradient is clipped. ``context`` is a dict that the clips of all
+        parameters share."""
 
-    def _clip_attached(self, groups, param, grad):
-        return self._clip_one(grad)
+    def _create_operators(self, param, grad):
+        """Returns the parameter and its clipped gradient."""
+        return param, self._clip_one(grad)
+
+    def _clip_one(self, grad):
+        raise NotImplementedError("%s must override _static_clip, and _create_operators for set_gradient_clip"
+                                  % type(self).__name__)
 
 
 class GradientClipByValue(GradientClipBase):
@@ -216,7 +224,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
     def __str__(self) -> str:
         return "Gradient Clip By GlobalNorm, global_norm=%f" % self.clip_norm
 
-    def _clip(self, params_grads):
+    def _static_clip(self, params_grads):
         chosen = [(p, g) for p, g in params_grads if g is not None and self._takes(p)]
         if not chosen:
             return list(params_grads)
@@ -237,22 +245,25 @@ class GradientClipByGlobalNorm(GradientClipBase):
             result.append((param, grad))
         return result
 
-    def _prepare(self, groups, param, grad):
-        if self.group_name not in groups:
+    def _process_context(self, context, param, grad):
+        if self.group_name not in context:
             limit = layers.fill_constant(shape=[1], dtype="float32", value=self.clip_norm)
-            groups[self.group_name] = {"squares": [], "clip_norm": self.clip_norm, "limit": limit}
-        group = groups[self.group_name]
+            context[self.group_name] = {"squares": [], "clip_norm": self.clip_norm, "limit": limit}
+        self.context, group = context, context[self.group_name]
         if group["clip_norm"] != self.clip_norm:
             raise InvalidValue("GradientClipByGlobalNorm: group %r has clip_norm %s and %s; one group has one norm"
                                % (self.group_name, group["clip_norm"], self.clip_norm))
         group["squares"].append(_sum_of_squares(grad))
 
-    def _clip_attached(self, groups, param, grad):
-        group = groups[self.group_name]
+    def _create_operators(self, param, grad):
+        group = self.context[self.group_name]
         if "factor" not in group:
             limit, norm = group["limit"], layers.sqrt(x=layers.sums(input=group["squares"]))
             group["factor"] = layers.elementwise_div(x=limit, y=layers.elementwise_max(x=limit, y=norm))
-        return layers.elementwise_mul(x=grad, y=group["factor"])
+        return param, layers.elementwise_mul(x=grad, y=group["factor"])
+
+
+ClipByValue, ClipByNorm, ClipByGlobalNorm = GradientClipByValue, GradientClipByNorm, GradientClipByGlobalNorm
 
 
 def _sum_of_squares(grad):
@@ -314,14 +325,14 @@ def append_gradient_clip_ops(param_grads: Any) -> Any:
     attached = list(_attached(param_grads))
     if check.exact_fluid() and len(attached) < sum(grad is not None for _, grad in param_grads):
         return param_grads  # Fluid 1.8.5 clips nothing unless every parameter has a clip
-    groups: dict[str, Any] = {}
+    context: dict[str, Any] = {}
     clipped: dict[str, Any] = {}
     for param, grad in attached:
         with param.block.program._optimized_guard([param, grad]), framework.name_scope("gradient_clip_@CLIP"):
-            param.gradient_clip_attr._prepare(groups, param, grad)
+            param.gradient_clip_attr._process_context(context, param, grad)
     for param, grad in attached:
         with param.block.program._optimized_guard([param, grad]), framework.name_scope("clip_attached"):
-            clipped[param.name] = param.gradient_clip_attr._clip_attached(groups, param, grad)
+            clipped[param.name] = param.gradient_clip_attr._create_operators(param, grad)[1]
     result = [(param, clipped.get(param.name, grad)) for param, grad in param_grads]
     _correct_role_vars(param_grads, result)
     return result
@@ -340,7 +351,8 @@ def _attached(param_grads):
 
 def _correct_role_vars(before, after):
     """Makes the op_role_var of the clip's ops name the clipped gradient, as in programs written by Fluid."""
-    renamed = {p.name: new.name for (p, old), (_, new) in zip(before, after) if new is not None and new is not old}
+    old = {p.name: grad for p, grad in before}
+    renamed = {p.name: new.name for p, new in after if new is not None and new is not old.get(p.name)}
     if not renamed:
         return
     program = next(p for p, g in after if g is not None).block.program

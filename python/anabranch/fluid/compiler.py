@@ -16,11 +16,23 @@ from .strategies import BuildStrategy, ExecutionStrategy
 __all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
 
 
+def _program_of(given: Any) -> Program:
+    """The program of a Program or of a core.Graph."""
+    if isinstance(given, Program) and not isinstance(given, CompiledProgram):
+        return given
+    from .framework.graph_nodes import Graph
+    from .framework.graph_walks import program_of
+    if isinstance(given, Graph):
+        return Program._construct_from_desc(program_of(given)[0])
+    raise InvalidType("CompiledProgram: program_or_graph must be a Program or a core.Graph, got %s"
+                      % type(given).__name__)
+
+
 class CompiledProgram:
     """A Program together with the settings for its runs. It is compiled when it first runs.
 
     Args:
-        program_or_graph (Program): program to run.
+        program_or_graph (Program|core.Graph): program to run, or a graph, which must not be changed afterwards.
         build_strategy (BuildStrategy, optional): settings. Default: the default settings.
 
     Raises:
@@ -38,11 +50,8 @@ class CompiledProgram:
         (4, 2)
     """
 
-    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
-        if isinstance(program_or_graph, CompiledProgram) or not isinstance(program_or_graph, Program):
-            raise InvalidType("CompiledProgram: program_or_graph must be a Program, got %s"
-                              % type(program_or_graph).__name__)
-        self._program = program_or_graph
+    def __init__(self, program_or_graph: Any, build_strategy: BuildStrategy | None = None) -> None:
+        self._program = _program_of(program_or_graph)
         self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
         self._exec_strategy = None
         self._is_data_parallel = False
@@ -219,6 +228,8 @@ class CompiledProgram:
 
     def _run(self, executor, feed, fetch_list, scope, return_numpy, return_merged):
         self._compile(scope, executor.place)
+        if not feed and self._exec_strategy._dry_run:
+            return self._bound.run_nothing()
         names, _ = fetch_names(fetch_list)
         result = self._bound.run(feed, names, return_numpy, bool(return_merged) or not self._is_data_parallel)
         if self._build_strategy.debug_graphviz_path:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+import importlib
 import os
 from typing import Any, NoReturn
 
@@ -83,6 +84,17 @@ class AttrType(enum.IntEnum):
     LONG = 9
     BLOCKS = 10
     LONGS = 11
+
+    def __str__(self) -> str:
+        return "AttrType.%s" % self.name
+
+    __repr__ = __str__
+
+
+_attr_type_name = _core.Op.attr_type
+# Program files call the kinds of truth values BOOLEAN.
+setattr(_core.Op, "attr_type",  # noqa: B010
+        lambda self, name: AttrType[_attr_type_name(self, name).replace("BOOLEAN", "BOOL")])
 
 
 class op_proto_and_checker_maker:
@@ -177,11 +189,16 @@ def save_op_compatible_info(desc: _core.Program) -> bool:
 core_names.install(vars())
 vars().update(core_programs.names())
 
+#: Names of graphs, which few programs use, and their modules.
+_GRAPHS = {**dict.fromkeys(("Graph", "Node"), ".framework.graph_nodes"),
+           **dict.fromkeys(("build_adjacency_list", "graph_num", "graph_safe_remove_nodes", "has_circle",
+                            "topology_sort"), ".framework.graph_walks")}
+
 #: Names that are refused when they are used, and what to use instead.
 _INSTEAD = {
-    **dict.fromkeys(("Graph", "Node"), "passes are part of the engine; CompiledProgram.explain() and "
-                                       "debug_graphviz_path of BuildStrategy show the graph"),
     "Executor": "fluid.Executor runs programs; use_program_cache=True prepares a program once",
+    **dict.fromkeys(("LoDTensorBlockingQueue", "init_lod_tensor_blocking_queue", "create_py_reader"),
+                    "the queue of a reader of fluid.layers.py_reader has push, size, capacity and close"),
     "Fleet": "fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler saves and loads models",
     **dict.fromkeys(("VarBase", "ops"), "this engine runs static programs: build the model with fluid.layers"),
 }
@@ -202,6 +219,8 @@ def __getattr__(name: str) -> Any:
     if name == "ParallelExecutor":
         from .parallel_executor import CoreParallelExecutor
         return CoreParallelExecutor
+    if name in _GRAPHS:
+        return getattr(importlib.import_module(_GRAPHS[name], __package__), name)
     if name == "get_pass":
         from .old_passes import OldPass
         return OldPass

@@ -118,6 +118,47 @@ def _zeros(tensor: Any, variable: Any) -> None:
     tensor.set(numpy.zeros(variable.shape, numpy_dtype(variable.dtype)), _core.CPUPlace())
 
 
+def set_feed_variable(scope: Any, tensor: Any, name: str, index: int) -> None:
+    """Puts a tensor into a list of a scope, which is extended with empty tensors up to the index. Executors do not read
+    it: they are fed by ``Executor.run(feed=...)``.
+
+    Args:
+        scope (Scope): scope of the list.
+        tensor (LoDTensor): the tensor; its memory is shared.
+        name (str): name of the list.
+        index (int): position in the list.
+
+    Raises:
+        ValueError: ``index`` is below 0.
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> scope, tensor = fluid.core.Scope(), fluid.create_lod_tensor(numpy.ones([3, 1]), [[1, 2]], fluid.CPUPlace())
+        >>> set_feed_variable(scope, tensor, "feed", 1)
+        >>> get_fetch_variable(scope, "feed", 1).recursive_sequence_lengths()
+        [[1, 2]]
+    """
+    if index < 0:
+        raise InvalidValue("set_feed_variable: index must be at least 0, got %d" % index)
+    tensors = scope.var(name).get_lod_tensor_array()
+    while len(tensors) <= index:
+        tensors.append(_core.LoDTensor())
+    tensors[index] = tensor
+
+
+def get_fetch_variable(scope: Any, name: str, index: int) -> Any:
+    """LoDTensor: the tensor at a position of a list of a scope.
+
+    Raises:
+        EnforceNotMet: the scope has no such variable.
+        ValueError: the list has no such position.
+    """
+    tensors = _found(scope, name).get_lod_tensor_array()
+    if not 0 <= index < len(tensors):
+        raise InvalidValue("get_fetch_variable: %s holds %d tensors, got the index %d" % (name, len(tensors), index))
+    return tensors[index]
+
+
 # ---- the profiler
 
 
@@ -190,6 +231,7 @@ def names() -> dict[str, Any]:
     """dict: the names of this module that ``fluid.core`` has."""
     found: dict[str, Any] = {value.__name__: value for value in (
         get_grad_op_desc, infer_no_need_buffer_slots, prune_backward, get_variable_tensor, _create_loaded_parameter,
+        set_feed_variable, get_fetch_variable,
         ProfilerState, TracerOption, EventSortingKey, is_profiler_enabled, enable_profiler, disable_profiler,
         reset_profiler, set_tracer_option)}
     for kind in (ProfilerState, TracerOption, EventSortingKey):

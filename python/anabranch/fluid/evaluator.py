@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["ChunkEvaluator", "DetectionMAP", "EditDistance"]
 
 
+def _clone_var_(block: Any, var: Variable) -> Variable:
+    """Variable: one with the same name in another block, where it is persistable."""
+    return block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, lod_level=var.lod_level,
+                            persistable=True)
+
+
 class Evaluator:
     """Base class of the evaluators, which accumulate variables in the program and compute a result from them.
 
@@ -40,12 +46,26 @@ class Evaluator:
         self.metrics: list[Variable] = []
         self.helper = LayerHelper(name, **kwargs)
 
+    def _create_state(self, suffix: str, dtype: Any, shape: Sequence[int]) -> Variable:
+        """Creates a persistable variable, which ``reset`` sets to zero.
+
+        Args:
+            suffix (str): end of its name.
+            dtype (VarType or str): its dtype.
+            shape (list of int): its shape.
+
+        Returns:
+            Variable: the variable.
+        """
+        state = self.helper.create_variable(name="_".join([unique_name.generate(self.helper.name), suffix]),
+                                            persistable=True, dtype=dtype, shape=shape)
+        self.states.append(state)
+        return state
+
     def _add_up(self, sums: Sequence[tuple[str, str, Variable]]) -> None:
         """Creates a state for each (suffix, dtype, number of the batch). All states are created first."""
         for suffix, dtype, _ in sums:
-            state = self.helper.create_variable(name="_".join([unique_name.generate(self.helper.name), suffix]),
-                                                persistable=True, dtype=dtype, shape=[1])
-            self.states.append(state)
+            self._create_state(suffix, dtype, [1])
         for state, (_, _, number) in zip(self.states, sums):
             layers.sums(input=[state, number], out=state)
 
@@ -59,8 +79,7 @@ class Evaluator:
         program = Program() if reset_program is None else reset_program
         with program_guard(main_program=program):
             for state in self.states:
-                here = program.global_block().create_var(name=state.name, shape=state.shape, dtype=state.dtype,
-                                                         persistable=True)
+                here = _clone_var_(program.global_block(), state)
                 layers.fill_constant(shape=state.shape, value=0, dtype=dtype_name(state.dtype), out=here)
         executor.run(program)
 
@@ -72,9 +91,7 @@ class Evaluator:
         """Returns the states as numbers."""
         program = Program() if program is None else program
         with program_guard(main_program=program):
-            numbers = [layers.cast(program.global_block().create_var(
-                name=state.name, shape=state.shape, dtype=state.dtype, persistable=True), "float32")
-                for state in self.states]
+            numbers = [layers.cast(_clone_var_(program.global_block(), state), "float32") for state in self.states]
         return executor.run(program, fetch_list=numbers)
 
 

@@ -25,6 +25,7 @@ from .user_warnings import warn
 if TYPE_CHECKING:
     from .._core import Scope
     from ..checkpoints import Checkpoints
+    from ..ranking import RankingMetrics
     from .framework import Variable
     from .hints import Place
     from .reading.dataset_base import DatasetBase
@@ -230,7 +231,8 @@ class Executor(FeedAndFetchOps):
                            fetch_list: Sequence[Variable | str] | None = None, fetch_info: Sequence[str] | None = None,
                            print_period: int = 100, fetch_handler: FetchHandler | None = None,
                            deterministic: bool = False, progress: bool | None = None,
-                           checkpoints: Checkpoints | None = None) -> PassResult:
+                           checkpoints: Checkpoints | None = None,
+                           metrics: RankingMetrics | Sequence[RankingMetrics] | None = None) -> PassResult:
         """Trains on every batch of a Dataset once, without returning to Python. Threads read and parse the files
         while trainers run the program.
 
@@ -257,6 +259,8 @@ class Executor(FeedAndFetchOps):
                 seconds elsewhere.
             checkpoints (anabranch.Checkpoints, optional): also saves the run in the middle of a pass, and can resume
                 it there. Batches are then distributed in the order of the files, even to several trainers.
+            metrics (anabranch.RankingMetrics or list of them, optional): further metrics of the pass: exact AUC, AUC by
+                group, normalized entropy, calibration. In a pass that trains, predictions are those before the update.
 
         Returns:
             PassResult: loss, AUC and counts of this pass. Fluid 1.8.5 returns None.
@@ -286,11 +290,13 @@ class Executor(FeedAndFetchOps):
             (['loss'], 2)
         """
         return self._from_dataset(Pass("train_from_dataset", program, dataset, scope, thread, debug, fetch_list,
-                                       fetch_info, print_period, fetch_handler, deterministic, progress, checkpoints))
+                                       fetch_info, print_period, fetch_handler, deterministic, progress, checkpoints,
+                                       metrics))
 
     def infer_from_dataset(self, program: Any = None, dataset: Any = None, scope: Any = None, thread: Any = 0,
                            debug: Any = False, fetch_list: Any = None, fetch_info: Any = None, print_period: Any = 100,
-                           fetch_handler: Any = None, deterministic: Any = False, progress: Any = None) -> PassResult:
+                           fetch_handler: Any = None, deterministic: Any = False, progress: Any = None,
+                           metrics: Any = None) -> PassResult:
         """Runs the forward part of a program on every batch of a Dataset. It never trains: the ops of the backward part
         and of optimizers are removed, and the others run in test mode.
 
@@ -301,7 +307,7 @@ class Executor(FeedAndFetchOps):
         program minimizes one, or if ``fetch_list`` contains it.
         """
         call = Pass("infer_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                    fetch_handler, deterministic, progress)
+                    fetch_handler, deterministic, progress, metrics=metrics)
         return self._from_dataset(call)
 
     def _from_dataset(self, call):
@@ -312,12 +318,12 @@ class Executor(FeedAndFetchOps):
                  else self._bind(program, call.scope, ("test",), lambda: program.clone(for_test=True)))
         call.set_program(bound.program)
         one = call.trainers == 1 or call.deterministic or isinstance(self.place, CUDAPlace)
-        fetches, averaged = call.fetches(), call.averaged()
+        fetches, averaged, ranked = call.fetches(), call.averaged(), call.ranked()
         key = (call.program.desc.version, 1 if one else call.trainers, tuple(fetches), call.print_period,
-               tuple(averaged))
+               tuple(averaged), tuple(ranked))
         if bound.loop is None or bound.loop[0] != key:
             desc = call.program.desc
-            how = {"fetch": fetches, "show_every": call.print_period, "averaged": averaged}
+            how = {"fetch": fetches, "show_every": call.print_period, "averaged": averaged, "ranked": ranked}
             loop = (_core.TrainLoop.of_one(bound.engine, desc, **how) if one else
                     _core.TrainLoop.of_many(desc, call.scope, call.trainers, **how))
             bound.loop = (key, loop)

@@ -1,4 +1,4 @@
-"""GrowableTable: an embedding table whose rows are created when their ids are first looked up in training."""
+"""GrowableTable: an embedding table whose rows are created when their ids are first used in training."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from .framework.variable import is_growable
 from .initializer import ConstantInitializer, UniformInitializer
 from .param_attr import ParamAttr
 from .scope import global_scope
+from .table_rules import Rules, ShowClickScore
 
 if TYPE_CHECKING:
     from .._core import Scope
@@ -51,25 +52,31 @@ class _Maker:
 class GrowableTable(ParamAttr):
     """A growable embedding table, passed to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
 
-    Ids may be any 64-bit numbers. When an id is first looked up in training, a row with the moments of the optimizer
-    is created for it. The initial values of the row depend on the seed and the id, and not on the order of the data.
-    SGD, Adagrad, and Adam with ``lazy_mode=True`` can train a table. Lookups in test programs
-    (``clone(for_test=True)``) and inference models do not change it. An id without a row reads as zeros, and its
-    gradients are dropped.
+    Ids may be any 64-bit numbers. When training first updates an id, a row with the moments of the optimizer is
+    created for it. The initial values of the row depend on the seed and the id, and not on the order of the data. SGD,
+    Adagrad, and Adam with ``lazy_mode=True`` can train a table. In a table that an optimizer updates, lookups change
+    nothing: all rules are applied by the updates, in one process and on servers.
+
+    In training, an id without a row reads as its initial values, and its gradients are dropped. In test programs
+    (``clone(for_test=True)``) and inference models, it reads as zeros.
 
     Args:
         name (str): name of the table. Embeddings with the same name share it.
         initializer (Initializer, optional): ``Uniform`` or ``Constant``. Default: uniform in [-0.01, 0.01).
         learning_rate (float): factor of the optimizer's learning rate. Default 1.0.
         trainable (bool): rows are updated. Default True.
-        max_bytes (int): memory limit of rows, moments and index, at least a few kilobytes. Default 0: no limit.
-        evict (bool): at the limit, a new id replaces a row that has not been used for a long time. If False, new ids
-            get no row. Default True.
-        admit_count (int): number of occurrences after which an id gets a row, 1 to 255. Ids are counted in a small
-            sketch, so an id may get its row earlier. Default 1.
-        admit_probability (float): probability, in (0, 1], with which each occurrence of an id without a row creates
-            one. Default 1.0.
+        max_bytes (int): memory limit of rows, moments and index, at least a few kilobytes. Servers share it equally.
+            Default 0: no limit.
+        evict (bool or str): the row, of a few candidates, that a new id replaces at the limit. "lru" or True: the one
+            that has not been updated for longest; "lfu": the one that was updated least often; "score": the one with
+            the lowest ``score``. False: new ids get no row. Default True, or "score" if ``score`` is given.
+        admit_count (int): number of occurrences in updates after which an id gets a row, 1 to 255. Ids are counted in
+            a small sketch, so an id may get its row earlier; counts of ids that stay rare are forgotten. Default 1.
+        admit_probability (float): probability, in (0, 1], with which each update of an id without a row creates one.
+            Default 1.0.
         expire_after (int): number of updates of the table after which an unused row is removed. Default 0: never.
+        score (ShowClickScore, optional): the first two columns of a row count its shows and clicks, and rows of a low
+            score are removed.
 
     Raises:
         TypeError: ``name`` is not a str, or ``initializer`` is not an Initializer.
@@ -92,22 +99,16 @@ class GrowableTable(ParamAttr):
     """
 
     def __init__(self, name: str, initializer: Initializer | None = None, learning_rate: float = 1.0,
-                 trainable: bool = True, max_bytes: int = 0, evict: bool = True, admit_count: int = 1,
-                 admit_probability: float = 1.0, expire_after: int = 0) -> None:
+                 trainable: bool = True, max_bytes: int = 0, evict: bool | str = True, admit_count: int = 1,
+                 admit_probability: float = 1.0, expire_after: int = 0, score: ShowClickScore | None = None) -> None:
         if not isinstance(name, str):
             raise InvalidType("GrowableTable: name must be a str, got %s" % type(name).__name__)
         check_file_name(name)
         super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, trainable=trainable)
         self._first_values()
-        for what, value, low, high in (("max_bytes", max_bytes, 0, 2 ** 62), ("admit_count", admit_count, 1, 255),
-                                       ("expire_after", expire_after, 0, 2 ** 31 - 2)):
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InvalidValue("GrowableTable %s: %s must be an int in [%d, %d], got %r"
-                                   % (name, what, low, high, value))
-        if not 0 < admit_probability <= 1:
-            raise InvalidValue("GrowableTable %s: admit_probability must be in (0, 1], got %r"
-                               % (name, admit_probability))
-        self.max_bytes, self.evict = max_bytes, bool(evict)
+        self._rules = Rules("GrowableTable %s" % name, max_bytes, evict, admit_count, admit_probability, expire_after,
+                            score)
+        self.max_bytes, self.evict, self.score = max_bytes, evict, score
         self.admit_count, self.admit_probability = admit_count, float(admit_probability)
         self.expire_after = expire_after
 
@@ -131,9 +132,7 @@ class GrowableTable(ParamAttr):
     def _attrs(self, program):
         """Returns the attributes of the op that creates the table, without its width."""
         low, high, seed = self._first_values()
-        return {"low": low, "high": high, "seed": seed or program.random_seed, "max_bytes": self.max_bytes,
-                "evict": self.evict, "admit_count": self.admit_count, "admit_probability": self.admit_probability,
-                "expire_after": self.expire_after}
+        return {"low": low, "high": high, "seed": seed or program.random_seed, **self._rules.attrs}
 
     def _set_default_initializer(self, initializer):
         """Does nothing, because a table has its own initializer."""
@@ -161,8 +160,9 @@ class GrowableTable(ParamAttr):
 
         Returns:
             dict: current ``rows`` and ``bytes``; ``hits`` and ``misses``, lookups of ids with and without a row;
-            ``created`` rows; ``waiting``, lookups of ids that are not admitted yet; ``refused``, lookups that found the
-            table at its limit; ``evicted`` and ``expired`` rows.
+            ``created`` rows; ``waiting``, occurrences of ids that were not admitted yet; ``refused``, occurrences that
+            found the table at its limit; ``evicted``, ``expired`` and ``shrunk`` rows, removed at the limit, by age and
+            by score.
 
         Raises:
             RuntimeError: the scope holds no table of this name.
@@ -201,6 +201,9 @@ def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: A
         raise InvalidValue("%s: is_sparse must be True for a GrowableTable" % layer)
     if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
         raise InvalidValue("%s: size must be [-1, width] for a GrowableTable, got %r" % (layer, size))
+    if table.score is not None and size[1] < 3:
+        raise InvalidValue("%s: the first two columns of table %s count shows and clicks: size[1] must be at least 3, "
+                           "got %d" % (layer, table.name, size[1]))
     if dtype not in ("float32", VarType.FP32):
         raise NotOffered("%s: a GrowableTable must hold float32, got %s" % (layer, dtype))
     weight = helper.create_parameter(attr=table, shape=[-1, size[1]], dtype="float32", type=VarType.SELECTED_ROWS)

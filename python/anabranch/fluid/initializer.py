@@ -57,8 +57,7 @@ class Initializer(Described):
     def __call__(self, var: Any, block: Any) -> Any:
         raise NotImplementedError("%s must override how it fills a variable" % type(self).__name__)
 
-    @staticmethod
-    def _fans(var):
+    def _compute_fans(self, var):
         """Returns (fan in, fan out) of a weight with the shape ``[in, out]``, or ``[out, in, k, ...]`` for a
         convolution."""
         shape = var.shape
@@ -73,24 +72,27 @@ class Initializer(Described):
 
     @staticmethod
     def _fill(var, block, op_type, attrs, stem=None):
-        """Inserts ``op_type`` at the start of the block. If a ``stem`` is given, float16 is filled as float32 and
-        cast."""
+        """Inserts ``op_type`` at the start of the block. With a ``stem``, float16 is filled as float32 and cast."""
         if not isinstance(var, Variable):
             raise Violated("an initializer must fill a Variable, got %s" % type(var).__name__)
-        target, dtype = var, var.dtype
-        if stem is not None and dtype == VarType.FP16:
-            dtype = VarType.FP32
-            target = block.create_var(
-                name=unique_name.generate(".".join([stem, var.name, "tmp"])), shape=var.shape, dtype=dtype,
-                type=VarType.LOD_TENSOR, persistable=False)
-        attrs = dict(attrs, shape=list(var.shape), dtype=dtype)
-        op = block._prepend_op(type=op_type, outputs={"Out": target}, attrs=attrs)
-        if target is not var:
-            # after the op that was put first, as that op is what it reads
-            block._insert_op(1, type="cast", inputs={"X": target}, outputs={"Out": var},
-                             attrs={"in_dtype": target.dtype, "out_dtype": var.dtype})
-        var.op = op
-        return op
+        dtype = VarType.FP32 if stem is not None and var.dtype == VarType.FP16 else var.dtype
+        return _prepend(var, block, op_type, dict(attrs, shape=list(var.shape), dtype=dtype), stem)
+
+
+def _prepend(var, block, op_type, attrs, stem):
+    """Inserts ``op_type``, and a cast if it makes another dtype than that of ``var``."""
+    target = var
+    if attrs["dtype"] != var.dtype:
+        target = block.create_var(
+            name=unique_name.generate(".".join([stem, var.name, "tmp"])), shape=var.shape, dtype=attrs["dtype"],
+            type=VarType.LOD_TENSOR, persistable=False)
+    op = block._prepend_op(type=op_type, outputs={"Out": target}, attrs=attrs)
+    if target is not var:
+        # after the op that was put first, as that op is what it reads
+        block._insert_op(1, type="cast", inputs={"X": target}, outputs={"Out": var},
+                         attrs={"in_dtype": target.dtype, "out_dtype": var.dtype})
+    var.op = op
+    return op
 
 
 def _seed(seed, block):
@@ -255,7 +257,7 @@ class XavierInitializer(_ByFan):
         self._fan_in, self._fan_out = fan_in, fan_out
 
     def _variance(self, var):
-        fan_in, fan_out = self._fans(var)
+        fan_in, fan_out = self._compute_fans(var)
         fan_in = fan_in if self._fan_in is None else self._fan_in
         fan_out = fan_out if self._fan_out is None else self._fan_out
         return 2.0 / float(fan_in + fan_out)
@@ -285,7 +287,7 @@ class MSRAInitializer(_ByFan):
         self._fan_in = fan_in
 
     def _variance(self, var):
-        fan_in = self._fans(var)[0] if self._fan_in is None else self._fan_in
+        fan_in = self._compute_fans(var)[0] if self._fan_in is None else self._fan_in
         return 2.0 / float(fan_in)
 
 
@@ -318,7 +320,7 @@ class BilinearInitializer(Initializer):
             raise InvalidValue("Bilinear: the weight must have four dimensions, got shape %s" % (tuple(shape),))
         if shape[2] != shape[3]:
             raise InvalidValue("Bilinear: the kernel must be square, got shape %s" % (tuple(shape),))
-        return _assign(self, var, block, self._weight(shape).astype("float32"))
+        return _assign(self, var, block, self._weight(shape).astype("float32"), "bilinear_init")
 
     @staticmethod
     def _weight(shape):
@@ -337,7 +339,8 @@ class NumpyArrayInitializer(Initializer):
 
     Args:
         value (numpy.ndarray): numbers with the shape of the parameter, at most 268,435,456 of them. They are converted
-            to the dtype of a float32, float16 or int32 parameter; other parameters take float32 or int32 arrays.
+            to its dtype. For parameters of other dtypes than float32, float16 and int32, they must be float32 or
+            int32.
 
     Raises:
         AssertionError: ``value`` is not an array.
@@ -358,7 +361,7 @@ class NumpyArrayInitializer(Initializer):
         self._value = value
 
     def __call__(self, var: Any, block: Any) -> Any:
-        return _assign(self, var, block, self._value)
+        return _assign(self, var, block, self._value, "numpy_array_init")
 
 
 _MAX_ASSIGNED_ELEMS = 1 << 28
@@ -366,25 +369,21 @@ _MAX_ASSIGNED_ELEMS = 1 << 28
 
 # Dtype of a parameter -> that of the numbers in the operator.
 _STORED = {VarType.FP32: numpy.float32, VarType.FP16: numpy.float32, VarType.INT32: numpy.int32}
+_SLOTS = {numpy.dtype("float32"): ("fp32_values", VarType.FP32), numpy.dtype("int32"): ("int32_values", VarType.INT32)}
 
 
-def _assign(initializer, var, block, array):
+def _assign(initializer, var, block, array, stem):
     array = numpy.atleast_1d(array)     # every tensor has an axis
     if array.dtype.kind in "fiub" and var.dtype in _STORED:
         array = array.astype(_STORED[var.dtype], copy=False)
-    if array.dtype not in (numpy.dtype("float32"), numpy.dtype("int32")):
+    if array.dtype not in _SLOTS:
         raise InvalidValue("%s: the array must be float32 or int32 for %s of dtype %s, got %s"
                            % (type(initializer).__name__, var.name, numpy_dtype(var.dtype), array.dtype))
     if array.size > _MAX_ASSIGNED_ELEMS:
         raise InvalidValue("%s: the number of elements must be at most %d, got %d: load such a parameter from a file" %
                            (type(initializer).__name__, _MAX_ASSIGNED_ELEMS, array.size))
-    slot = "fp32_values" if array.dtype == numpy.dtype("float32") else "int32_values"
-    dtype = VarType.FP32 if slot == "fp32_values" else VarType.INT32
-    op = block._prepend_op(
-        type="assign_value", outputs={"Out": var},
-        attrs={"dtype": dtype, "shape": list(array.shape), slot: array})
-    var.op = op
-    return op
+    slot, dtype = _SLOTS[array.dtype]
+    return _prepend(var, block, "assign_value", {"dtype": dtype, "shape": list(array.shape), slot: array}, stem)
 
 
 Constant = ConstantInitializer

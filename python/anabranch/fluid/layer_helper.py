@@ -147,7 +147,7 @@ class LayerHelper(Described):
         dtype = None
         for x in self.multiple_input(input_param_name):
             if dtype is not None and x.dtype != dtype:
-                raise InvalidValue("%s: the inputs must have one dtype, got %s and %s"
+                raise InvalidValue("%s: the inputs must have the same dtype, got %s and %s"
                                    % (self.layer_type, dtype, x.dtype))
             dtype = x.dtype
         return dtype

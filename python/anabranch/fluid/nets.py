@@ -204,7 +204,7 @@ def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Vari
     for argument, value in (("queries", queries), ("keys", keys), ("values", values)):
         check.variable(value, argument, layer, check.WIDE_FLOATS)
     if not queries.dtype == keys.dtype == values.dtype:
-        raise InvalidType("%s: queries, keys and values must have one dtype, got %s, %s and %s"
+        raise InvalidType("%s: queries, keys and values must have the same dtype, got %s, %s and %s"
                           % (layer, queries.dtype, keys.dtype, values.dtype))
     shapes = (queries.shape, keys.shape, values.shape)
     if any(len(s) != 3 for s in shapes):
@@ -212,7 +212,8 @@ def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Vari
     if queries.shape[-1] != keys.shape[-1]:
         raise InvalidValue("%s: queries and keys must have one width, got %s and %s" % (layer, shapes[0], shapes[1]))
     if keys.shape[-2] != values.shape[-2]:
-        raise InvalidValue("%s: keys and values must have one length, got %s and %s" % (layer, shapes[1], shapes[2]))
+        raise InvalidValue("%s: keys and values must have the same length, got %s and %s"
+                           % (layer, shapes[1], shapes[2]))
     if keys.shape[-1] % num_heads or values.shape[-1] % num_heads:
         raise InvalidValue("%s: the widths %d and %d must be divisible by num_heads, got %d"
                            % (layer, keys.shape[-1], values.shape[-1], num_heads))

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .errors import InvalidValue, Unsupported
+from .errors import InvalidType, InvalidValue, Unsupported
 from .framework.context import OpRole
 
 #: Passes whose work the engine's own passes do, or that have no counterpart: they leave all results as they are.
@@ -32,11 +32,10 @@ _INSTEAD = {
     **dict.fromkeys(("cpu_quantize_pass", "cpu_quantize_placement_pass", "cpu_quantize_squash_pass",
                      "delete_quant_dequant_op_pass", "quant_conv2d_dequant_fuse_pass"),
                     "quantized kernels are not available: run the model in float32"),
-    "graph_to_program_pass": "programs are not made of graphs: use Program.clone()",
-    "is_test_pass": "use Program.clone(for_test=True)",
+    "graph_to_program_pass": "IrGraph.to_program() makes a program of a graph",
     "sync_batch_norm_pass": "set BuildStrategy.sync_batch_norm to True",
 }
-_SPECIAL = ("graph_viz_pass", "multi_batch_merge_pass")
+_SPECIAL = ("graph_viz_pass", "is_test_pass", "multi_batch_merge_pass")
 
 
 class OldPass:
@@ -83,9 +82,36 @@ class OldPass:
     set_not_owned = set
 
     def apply(self, graph: Any) -> Any:
-        """Raises NotImplementedError, as graphs are part of the engine."""
-        raise Unsupported("pass %s cannot be applied to a graph: add it to the passes of a BuildStrategy"
-                          % self._name)
+        """Applies the pass to a graph. Passes whose work the engine does itself leave the graph as it is.
+
+        Args:
+            graph (core.Graph): graph to change.
+
+        Returns:
+            core.Graph: the graph.
+
+        Raises:
+            TypeError: ``graph`` is not a core.Graph.
+            ValueError: ``graph_viz_path`` is not set.
+            NotImplementedError: the pass is ``multi_batch_merge_pass``.
+        """
+        from .framework.graph_nodes import Graph
+        if not isinstance(graph, Graph):
+            raise InvalidType("pass %s: graph must be a core.Graph, got %s" % (self._name, type(graph).__name__))
+        if self._name == "multi_batch_merge_pass":
+            raise Unsupported("pass %s cannot be applied to a graph: add it to the passes of a BuildStrategy"
+                              % self._name)
+        if self._name == "is_test_pass":
+            _set_is_test(graph)
+        if self._name == "graph_viz_pass":
+            _draw(graph, self._attributes.get("graph_viz_path"))
+        return graph
+
+    def for_strategy(self) -> OldPass:
+        """OldPass: the pass itself. Raises NotImplementedError if only graphs can take it."""
+        if self._name == "is_test_pass":
+            raise Unsupported("pass is_test_pass is not offered to a BuildStrategy: use Program.clone(for_test=True)")
+        return self
 
     def check(self, program: Any) -> None:
         """Raises NotImplementedError where a program that runs with this pass would give other results here."""
@@ -102,6 +128,23 @@ class OldPass:
 
     def __repr__(self) -> str:
         return "OldPass(%r)" % self._name
+
+
+def _set_is_test(graph: Any) -> None:
+    """Sets ``is_test`` of the operators that have it."""
+    for node in graph.nodes():
+        desc = node.op()
+        if desc is not None and desc.type() in _core.op_types() and any(
+                attribute["name"] == "is_test" for attribute in _core.op_info(desc.type())["attrs"]):
+            desc._set_attr("is_test", True)
+
+
+def _draw(graph: Any, path: Any) -> None:
+    """Writes the graph as DOT."""
+    if not path:
+        raise InvalidValue("graph_viz_pass: set graph_viz_path to the file to write")
+    from .framework.graph_pictures import write_dot
+    write_dot(graph, path)
 
 
 def _differs(op: Any, block: Any) -> str:

@@ -83,7 +83,7 @@ class Operator:
         """list of str: names of all inputs."""
         return [name for names in self._inputs.values() for name in names]
 
-    def output_vars(self, has_intermediate: bool) -> list[str]:
+    def output_vars(self, has_intermediate: bool = True) -> list[str]:
         """list of str: names of the outputs, of those that users read or of all (``has_intermediate``)."""
         hidden = () if has_intermediate else {slot.name for slot in self._proto().outputs if slot.intermediate}
         return [name for slot, names in self._outputs.items() if slot not in hidden for name in names]

@@ -60,7 +60,7 @@ class PassBuilder(Described):
         """Like :meth:`append_pass`. The engine determines the positions of engine passes."""
         known = [n for n, *_ in _core.pass_list()]
         if name not in known:
-            self._passes.insert(index, OldPass(name))
+            self._passes.insert(index, OldPass(name).for_strategy())
             return self._passes[min(index, len(self._passes) - 1)]
         if name in [p.type() for p in self._passes]:
             raise InvalidValue("pass %s is in the list already" % name)

@@ -240,9 +240,9 @@ class ExecutionStrategy(Strategy):
     use_thread_barrier = Field(
         False, bool, "bool: used only by half-asynchronous parameter servers. Default False.", inert=True)
     use_cuda = Field(
-        False, bool,
-        "bool: set from the places at the first run. True is not supported without the device plug-in. Default False.",
-        inert=True)
+        True, bool,
+        "bool: set from the places at the first run. Setting it to True needs the device plug-in. The default, True, "
+        "has no effect.", automatic=True, inert=True)
     _dry_run = Field(False, bool, "bool: runs everything except the kernels. Default False.")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -252,7 +252,7 @@ class ExecutionStrategy(Strategy):
 
     def _to_core(self, on_devices=False):
         """Returns the C++ strategy."""
-        if self.use_cuda and not _core.devices_offered():
+        if self._values.get("use_cuda") and not _core.devices_offered():
             gpu.ask("ExecutionStrategy.use_cuda", "use_cuda=False", InvalidArgument)
         self.use_cuda = on_devices
         core = _core.ExecutionStrategy()

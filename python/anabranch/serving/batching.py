@@ -15,6 +15,18 @@ class Full(Exception):
     """The queue is full."""
 
 
+class Answer(list):
+    """The outputs of the model for a request, as a list.
+
+    Attributes:
+        version (int): version of the model that computed them.
+    """
+
+    def __init__(self, outputs: list[Any], version: int) -> None:
+        super().__init__(outputs)
+        self.version = version
+
+
 class _Request:
     __slots__ = ("deadline", "future", "inputs", "rows")
 
@@ -27,7 +39,8 @@ class Batcher:
     """Worker threads, each with its own predictor, take requests from one queue.
 
     Args:
-        predictors (list): one per thread; ``run(list of inputs)`` gives a list of outputs.
+        predictors (list): one per thread; ``run(list of inputs)`` gives a list of outputs, and then ``version`` is that
+            of the model.
         max_rows (int): maximum number of rows of a run. 1: requests are never combined.
         wait_s (float): seconds that a request waits for others to join it.
         queue (int): requests that may wait.
@@ -49,7 +62,7 @@ class Batcher:
             thread.start()
 
     def submit(self, inputs: list[Any], timeout_s: float) -> Future:
-        """The outputs of the model on ``inputs``, later.
+        """The :class:`Answer` of the model to ``inputs``, later.
 
         Raises:
             Full: too many requests wait, or the batcher is closed.
@@ -123,6 +136,7 @@ class Batcher:
             joined = batch[0].inputs if len(batch) == 1 else [np.concatenate(values)
                                                              for values in zip(*(r.inputs for r in batch))]
             outputs = predictor.run(joined)
+            version = predictor.version
         except Exception as e:
             if len(batch) == 1:
                 batch[0].future.set_exception(e)
@@ -134,5 +148,6 @@ class Batcher:
         begin = 0
         for request in batch:
             end = begin + request.rows
-            request.future.set_result(outputs if len(batch) == 1 else [value[begin:end] for value in outputs])
+            own = outputs if len(batch) == 1 else [value[begin:end] for value in outputs]
+            request.future.set_result(Answer(own, version))
             begin = end

@@ -15,7 +15,8 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="anabranch serve",
         description="Serves a saved model over HTTP. POST /predict takes and returns JSON or .npz; GET / describes the "
-                    "inputs; /health and /metrics are for monitoring. There is no authentication and no encryption.")
+                    "inputs; /health, /metrics and /version are for monitoring. There is no authentication and no "
+                    "encryption.")
     made.add_argument("folder", help="Folder written by fluid.io.save_inference_model.")
     made.add_argument("--host", default="127.0.0.1",
                       help="Address to listen on; 0.0.0.0 accepts other machines (default: %(default)s).")
@@ -37,6 +38,14 @@ def parser() -> argparse.ArgumentParser:
                       help="Seconds after which a request gets status 504 (default: %(default)s).")
     made.add_argument("--model-filename", help="File of the program in the folder (default: __model__).")
     made.add_argument("--params-filename", help="File of all parameters in the folder, if there is one.")
+    made.add_argument("--follow", metavar="CHECKPOINTS",
+                      help="Folder with the checkpoints of a training run. The server loads the latest one, and each "
+                           "new one without a restart.")
+    made.add_argument("--poll", type=float, default=0.1,
+                      help="Seconds between two checks of the folder of --follow (default: %(default)s).")
+    made.add_argument("--warm-up", metavar="FILE",
+                      help="With --follow: file with the body of a request. Each version answers it before it is used; "
+                           "one that fails, or answers NaN or infinity, is not used.")
     return made
 
 
@@ -44,8 +53,10 @@ def _check(made, args):
     for name, least in (("workers", 1), ("threads", 0), ("batch", 1), ("wait_ms", 0), ("queue", 1), ("port", 0)):
         if getattr(args, name) < least:
             made.error("--%s must be at least %d, got %g" % (name.replace("_", "-"), least, getattr(args, name)))
-    if args.max_mb <= 0 or args.timeout <= 0:
-        made.error("--max-mb and --timeout must be above 0")
+    if args.warm_up is not None and args.follow is None:
+        made.error("--warm-up needs --follow")
+    if args.max_mb <= 0 or args.timeout <= 0 or args.poll <= 0:
+        made.error("--max-mb, --timeout and --poll must be above 0")
 
 
 async def _serve(service, args):
@@ -83,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from .model import Model
         from .server import Service
         model = Model(args.folder, model_filename=args.model_filename, params_filename=args.params_filename,
-                      num_threads=args.threads)
+                      num_threads=args.threads, follow=args.follow, poll_s=args.poll,
+                      warm_up=args.warm_up, max_bytes=int(args.max_mb * 2**20))
         service = Service(model, args.workers, args.batch, args.wait_ms / 1000, args.queue, int(args.max_mb * 2**20),
                           args.timeout)
         if model.why_alone:

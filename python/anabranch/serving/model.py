@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
+from ..fluid.errors import InvalidValue
 from ..predictor import Predictor
+from . import tensors
 from .tensors import Form
 
 
@@ -14,19 +17,44 @@ class Model:
 
     Args:
         folder (str): folder of ``fluid.io.save_inference_model``.
-        options: arguments of :class:`anabranch.Predictor`.
+        follow (str, optional), poll_s (float): as for :class:`anabranch.Predictor`.
+        warm_up (str, optional): file with the body of a request, on which each version is run before it is used.
+        max_bytes (int): largest size of the values in this file.
+        options: other arguments of :class:`anabranch.Predictor`.
     """
 
-    def __init__(self, folder: str, **options: Any) -> None:
+    def __init__(self, folder: str, follow: str | None = None, poll_s: float = 0.1, warm_up: str | None = None,
+                 max_bytes: int = 16 << 20, **options: Any) -> None:
         self.predictor = Predictor(folder, **options)
         block = self.predictor.program.global_block()
         self.inputs = [Form(block.var(name)) for name in self.predictor.input_names]
         self.outputs = [Form(block.var(name)) for name in self.predictor.output_names]
+        if follow is not None:
+            self.predictor._follow(follow, poll_s, None if warm_up is None else self._body_in(warm_up, max_bytes))
         self.why_alone = self._why_alone()
+
+    def _body_in(self, path, max_bytes):
+        """The inputs in a file of a request."""
+        body = _core.read_file(path)
+        kind = tensors.NPZ if body.startswith(b"PK") else tensors.JSON
+        try:
+            return tensors.read(body, kind, self.inputs, max_bytes, self.rows)
+        except ValueError as e:
+            raise InvalidValue("%s: %s" % (path, e)) from None
+
+    def rows(self, rows: Any) -> list[Any]:
+        """The inputs that follow from raw rows; one thread at a time.
+
+        Raises:
+            LookupError: the model has no schema.
+            ValueError: the reader would refuse a row.
+        """
+        return self.predictor._read_rows(rows)
 
     def described(self) -> dict[str, Any]:
         """dict: descriptions of the inputs and outputs."""
-        return {"inputs": [form.described() for form in self.inputs],
+        columns = {} if self.predictor.schema is None else {"columns": self.predictor.schema.columns}
+        return {**columns, "inputs": [form.described() for form in self.inputs],
                 "outputs": [form.described() for form in self.outputs],
                 "batching": "off: %s" % self.why_alone if self.why_alone else "on"}
 

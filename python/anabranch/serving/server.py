@@ -36,7 +36,7 @@ _BUCKETS = (.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 
 class _Counts:
     """The counters of /metrics."""
 
-    def __init__(self, waiting):
+    def __init__(self, waiting, follower):
         self.registry = prometheus_client.CollectorRegistry()
         kept = {"registry": self.registry, "namespace": "anabranch"}
         self.requests = prometheus_client.Counter("requests", "Requests answered", ["code"], **kept)
@@ -46,6 +46,20 @@ class _Counts:
         self.seconds = prometheus_client.Histogram("request_seconds", "Of a request", buckets=_BUCKETS, **kept)
         gauge = prometheus_client.Gauge("waiting", "Requests in the queue", **kept)
         gauge.set_function(waiting)
+        if follower is not None:
+            self._follow(follower, kept)
+
+    def _follow(self, follower, kept):
+        nan = float("nan")
+        for name, text, value in (
+                ("version", "Version of the model", lambda: follower.version),
+                ("version_age_seconds", "Time since the version was trained",
+                 lambda: nan if (age := follower.state()["age_s"]) is None else age),
+                ("version_lag", "Versions in the folder that are newer", lambda: follower.state()["lag"]),
+                ("version_apply_seconds", "Time that it took to apply the version", lambda: follower.apply_s),
+                ("version_failures", "Attempts to apply a version that failed", lambda: follower.failures),
+                ("version_problem", "1: a version cannot be applied", lambda: follower.state()["problem"] is not None)):
+            prometheus_client.Gauge(name, text, **kept).set_function(value)
 
     def ran(self, requests: int, rows: int, seconds: float) -> None:
         """Counts a run."""
@@ -55,7 +69,7 @@ class _Counts:
 
 
 class Service:
-    """Serves a model at four endpoints: GET / (its inputs), /health and /metrics; POST /predict.
+    """Serves a model at five endpoints: GET / (its inputs), /health, /metrics and /version; POST /predict.
 
     Args:
         model (Model): the model to serve.
@@ -70,7 +84,8 @@ class Service:
         self.model, self._timeout_s, self._max_bytes = model, timeout_s, max_bytes
         predictors = [model.predictor] + [model.predictor.clone() for _ in range(workers - 1)]
         self._batcher: Any = None
-        self._counts = _Counts(lambda: self._batcher.waiting() if self._batcher else 0)
+        self._follower = model.predictor.follower
+        self._counts = _Counts(lambda: self._batcher.waiting() if self._batcher else 0, self._follower)
         self._batcher = Batcher(predictors, 1 if model.why_alone else max_rows, wait_s, queue, self._counts.ran)
         self._stopping = False
 
@@ -78,13 +93,15 @@ class Service:
         """web.Application: to be run by aiohttp."""
         made = web.Application(client_max_size=self._max_bytes, middlewares=[self._counted])
         made.add_routes([web.get("/", self._describe), web.get("/health", self._health),
-                         web.get("/metrics", self._metrics), web.post("/predict", self._predict)])
+                         web.get("/metrics", self._metrics), web.get("/version", self._version),
+                         web.post("/predict", self._predict)])
         return made
 
     def stop(self) -> None:
         """Rejects new requests, and answers those that wait."""
         self._stopping = True
         self._batcher.close()
+        self.model.predictor.close()
 
     @web.middleware
     async def _counted(self, request: web.Request,
@@ -107,7 +124,15 @@ class Service:
             return _failed(503, "stopping")
         if self._batcher.overdue():
             return _failed(503, "all workers run requests that have taken longer than %g s" % self._timeout_s)
-        return web.json_response({"status": "ready"})
+        if self._follower is None:
+            return web.json_response({"status": "ready"})
+        return web.json_response({"status": "ready", "version": self._follower.version,
+                                  "problem": self._follower.state()["problem"]})
+
+    async def _version(self, request: web.Request) -> web.Response:
+        if self._follower is None:
+            return _failed(404, "the model does not follow a folder (--follow)")
+        return web.json_response(self._follower.state())
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=prometheus_client.generate_latest(self._counts.registry),
@@ -120,7 +145,7 @@ class Service:
         answer_kind = tensors.NPZ if tensors.NPZ in request.headers.get("Accept", "") else tensors.JSON
         body = await request.read()
         try:
-            inputs = tensors.read(body, kind, self.model.inputs, self._max_bytes)
+            inputs = tensors.read(body, kind, self.model.inputs, self._max_bytes, self.model.rows)
             future = self._batcher.submit(inputs, self._timeout_s)
             outputs = await asyncio.wait_for(asyncio.wrap_future(future), self._timeout_s)
         except Full:
@@ -129,8 +154,10 @@ class Service:
             return _failed(504, "no answer within %g s" % self._timeout_s)
         except Exception as e:
             return _failed(400, str(e))
-        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), answer_kind)
-        return web.Response(body=answer, content_type=answer_kind)
+        version = None if self._follower is None else outputs.version
+        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), answer_kind, version)
+        headers = {} if version is None else {"X-Anabranch-Version": str(version)}
+        return web.Response(body=answer, content_type=answer_kind, headers=headers)
 
 
 def _failed(status: int, text: str, headers: dict[str, str] | None = None) -> web.Response:

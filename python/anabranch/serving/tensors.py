@@ -4,12 +4,12 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .. import fluid
+from .. import _core, fluid
 from ..fluid.errors import InvalidValue
 from ..fluid.framework.dtype import numpy_dtype
 
@@ -58,7 +58,7 @@ class Form:
         try:
             array = np.asarray(value)
         except ValueError:
-            raise InvalidValue("input %s: rows must all have one shape" % self.name) from None
+            raise InvalidValue("input %s: rows must all have the same shape" % self.name) from None
         if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and self.dtype.kind in "iu"):
             got = "text" if array.dtype.kind in "US" else array.dtype.name
             raise InvalidValue("input %s: values must be %s, got %s" % (self.name, self.dtype.name, got))
@@ -69,13 +69,17 @@ class Form:
         return np.ascontiguousarray(array.astype(self.dtype))
 
 
-def read(body: bytes, kind: str, forms: list[Form], max_bytes: int) -> list[Any]:
-    """The inputs of a request, in the order of ``forms``; compressed ones take at most ``max_bytes``.
+def read(body: bytes, kind: str, forms: list[Form], max_bytes: int, from_rows: Callable[[Any], list[Any]]) -> list[Any]:
+    """The inputs of a request, in the order of ``forms``; compressed ones take at most ``max_bytes``. ``from_rows``
+    gives the inputs that follow from raw rows.
 
     Raises:
-        ValueError: bytes that are not an ``.npz`` file; inputs that are missing, unknown or do not fit.
+        ValueError: bytes that are not an ``.npz`` file; inputs that are missing, unknown or do not fit; bad rows.
     """
     given = _read_npz(body, max_bytes) if kind == NPZ else _read_json(body)
+    if kind == JSON and "rows" in given:
+        return from_rows(given["rows"])
+    given = given if kind == NPZ else given["inputs"]
     names = [form.name for form in forms]
     if set(given) != set(names):
         raise InvalidValue("inputs must be %s, got %s" % (", ".join(names), ", ".join(sorted(given)) or "none"))
@@ -83,14 +87,42 @@ def read(body: bytes, kind: str, forms: list[Form], max_bytes: int) -> list[Any]
 
 
 def _read_json(body):
+    """{"inputs": object}, or {"rows": rows}, whose numbers keep their text."""
     try:
-        given = json.loads(body)
-        inputs = given["inputs"]
+        given = {} if b'"rows"' in body else json.loads(body)
+        if not given or "rows" in given:    # a name may also be spelled with escapes, or in UTF-16
+            given = json.loads(body, parse_float=_core.JsonNumber, parse_int=_whole, object_pairs_hook=_object)
+            if "rows" in given and "inputs" not in given:
+                return given
+            given = json.loads(body)
+        inputs = None if "rows" in given else given["inputs"]
+    except _Twice as e:
+        raise InvalidValue("the body has the name %s more than once" % e) from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InvalidValue('the body must be JSON like {"inputs": {"x": [[1, 2]]}}') from None
+        raise InvalidValue('the body must be JSON like {"inputs": {"x": [[1, 2]]}} or {"rows": [{"column": "value"}]}'
+                           ) from None
+    if "rows" in given:
+        raise InvalidValue("the body must have either inputs or rows, got both")
     if not isinstance(inputs, dict):
         raise InvalidValue("inputs must be an object of name and values, got %s" % type(inputs).__name__)
-    return inputs
+    return given
+
+
+class _Twice(Exception):
+    """A name of a JSON object, which has it more than once."""
+
+
+def _object(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(json.dumps(next(name for name in found if names.count(name) > 1)))
+    return found
+
+
+def _whole(text):
+    """An int; text where an int would lose the sign of zero, or where Python refuses to make one."""
+    return text if text == "-0" or len(text) > 40 else int(text)
 
 
 def _read_npz(body, max_bytes):
@@ -107,8 +139,9 @@ def _read_npz(body, max_bytes):
         raise InvalidValue("the body must be a .npz file of arrays: %s" % e) from None
 
 
-def write(outputs: list[tuple[str, Any]], kind: str) -> bytes:
-    """The bytes of an answer: ``{"outputs": {...}}``, or a .npz file; sequences have their lengths added."""
+def write(outputs: list[tuple[str, Any]], kind: str, version: int | None = None) -> bytes:
+    """The bytes of an answer: ``{"outputs": {...}}``, with the version if there is one, or a .npz file; sequences have
+    their lengths added."""
     if kind == NPZ:
         arrays = {name: np.asarray(value) for name, value in outputs}
         for name, value in outputs:
@@ -125,7 +158,8 @@ def write(outputs: list[tuple[str, Any]], kind: str) -> bytes:
         lengths = _lengths(value)
         data = _numbers(np.asarray(value))
         named[name] = {"data": data, "recursive_sequence_lengths": lengths} if lengths else data
-    return json.dumps({"outputs": named}, allow_nan=False).encode()
+    answer = {"outputs": named} if version is None else {"outputs": named, "version": version}
+    return json.dumps(answer, allow_nan=False).encode()
 
 
 def _numbers(array):

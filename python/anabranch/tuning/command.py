@@ -3,7 +3,7 @@
     anabranch tune train.py --epochs 1
 
 The script runs for a number of steps. Their batches are then replayed under each setting, and a table shows how fast
-each setting is and how to choose it. Larger batches and bfloat16 change what is learned; the other settings do not.
+each setting is and how to choose it. Larger batches and bfloat16 change the training result; the other settings do not.
 """
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _changes(setting: Setting) -> bool:
-    """Whether the setting changes what is learned."""
+    """Whether the setting changes the training result."""
     return setting.factor != 1 or setting.bfloat16
 
 
@@ -46,11 +46,11 @@ def table(trials: Sequence[Trial], failed: Sequence[tuple[Setting, str]], rows: 
                       "%.2fx" % (trial.rows_per_s / own.rows_per_s)))
     text = aligned(lines) + "\n"
     if any(_changes(trial.setting) for trial in trials):
-        text += "* changes what is learned\n"
+        text += "* changes the training result\n"
     for setting, why in failed:
         text += wrapped("not tried: %s: %s" % (setting.text(), why)) + "\n"
     same = max((t for t in trials if not _changes(t.setting)), key=lambda t: t.rows_per_s)
     if same.rows_per_s < WORTH * own.rows_per_s:
-        return text + "\nThe script's own setting is as fast as any that learns the same.\n"
-    return text + "\nFastest of those that learn the same: %s\n\n    %s\n" % (
+        return text + "\nThe script's own setting is as fast as any other with the same training result.\n"
+    return text + "\nFastest with the same training result: %s\n\n    %s\n" % (
         same.setting.text(), "\n    ".join(same.setting.code(rows)))

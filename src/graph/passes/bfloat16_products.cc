@@ -34,7 +34,7 @@ const char* skip(const PassContext&) {
 }  // namespace
 
 const Pass kBfloat16Products = {.name = "bfloat16_products",
-                                .what = "products take operands rounded to bfloat16",
+                                .what = "rounds the operands of products to bfloat16",
                                 .tolerance = "relative 2^-8 per operand",
                                 .needs = AB_SWITCH(use_bfloat16),
                                 .skip = skip,

@@ -66,7 +66,7 @@ int blocked_layout(Graph& graph, const PassContext&) { return Blocked(graph).run
 }  // namespace
 
 const Pass kBlockedLayout = {.name = "blocked_layout",
-                             .what = "images between convolutions stay in the layout of the kernels",
+                             .what = "keeps images between convolutions in the layout of the convolution kernels",
                              .tolerance = "sums over the pixels of a channel in a different order: 1e-5 of their size",
                              .run = blocked_layout};
 

@@ -153,7 +153,7 @@ int channels_last(Graph& graph, const PassContext& context) {
 }  // namespace
 
 const Pass kChannelsLast = {.name = "channels_last",
-                            .what = "images between convolutions have their channels last on devices",
+                            .what = "stores images between convolutions with the channels last, on devices",
                             .tolerance = "sums over channels and pixels in a different order: 1e-5 of their size",
                             .on_devices = true,
                             .skip = skip_on_cpu,

@@ -57,7 +57,7 @@ int fold_constants(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kFoldConstants = {.name = "fold_constants",
-                             .what = "arithmetic on constants is computed when the program is compiled",
+                             .what = "computes arithmetic on constants when the program is compiled",
                              .tolerance = "bit-equal",
                              .in_bodies = true,
                              .on_devices = true,

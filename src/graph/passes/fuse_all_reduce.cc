@@ -95,7 +95,7 @@ int fuse_all_reduce(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kFuseAllReduce = {.name = "fuse_all_reduce",
-                             .what = "collectives of small gradients share a node",
+                             .what = "sums small gradients in one collective",
                              .tolerance = "bit-equal",
                              .needs = AB_SWITCH(fuse_all_reduce_ops),
                              .on_devices = true,

@@ -103,10 +103,11 @@ int run(Graph& graph, const PassContext& context) {
 }  // namespace
 }  // namespace attention
 
-const Pass kFuseAttention = {.name = "fuse_attention",
-                             .what = "products with a softmax between them work head by head in the cache",
-                             .tolerance = "sums in a different order, relative 1e-6",
-                             .needs_flag = "FLAGS_fuse_attention",
-                             .run = attention::run};
+const Pass kFuseAttention = {
+    .name = "fuse_attention",
+    .what = "fuses two products with a softmax between them, and computes them head by head in the cache",
+    .tolerance = "sums in a different order, relative 1e-6",
+    .needs_flag = "FLAGS_fuse_attention",
+    .run = attention::run};
 
 }  // namespace anabranch

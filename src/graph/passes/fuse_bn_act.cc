@@ -233,12 +233,13 @@ int fuse_bn_act(Graph& graph, const PassContext& context) { return BnAct(graph, 
 
 }  // namespace
 
-const Pass kFuseBnAct = {.name = "fuse_bn_act",
-                         .what = "batch_norm fuses the relu after it and, on devices, the addition between them",
-                         .tolerance = "bit-equal",
-                         .needs = AB_SWITCH(fuse_bn_act_ops),
-                         .in_bodies = true,
-                         .on_devices = true,
-                         .run = fuse_bn_act};
+const Pass kFuseBnAct = {
+    .name = "fuse_bn_act",
+    .what = "fuses batch_norm with the relu after it and, on devices, with the addition between the two",
+    .tolerance = "bit-equal",
+    .needs = AB_SWITCH(fuse_bn_act_ops),
+    .in_bodies = true,
+    .on_devices = true,
+    .run = fuse_bn_act};
 
 }  // namespace anabranch

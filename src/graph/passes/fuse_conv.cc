@@ -1,8 +1,7 @@
 // Fuses a convolution with the ops after it: the sum with a bias, the sum with another image, relu. The result is
 // a conv2d_fusion. If the program never writes the filter, it is packed into the kernels' layout once.
-#include <algorithm>
-
 #include "graph/match.h"
+#include "graph/passes/constants.h"
 #include "graph/passes/passes.h"
 
 namespace anabranch {
@@ -77,29 +76,8 @@ const Pattern& chain() {
   return pattern;
 }
 
-// Within a block all outer variables are persistable, and others may write them.
-bool is_constant(const ir::Program& program, int block, const std::string& name) {
-  const auto known = program.block(block).find_var_recursive(name);
-  if (!known || !known->persistable) return false;
-  for (int b = 0; b < program.num_blocks(); ++b) {
-    for (const auto& op : program.block(b).ops()) {
-      const auto written = op->output_args();
-      if (std::count(written.begin(), written.end(), name) != 0) return false;
-    }
-  }
-  return true;
-}
-
-// A copy on another replica does not tell when it was refreshed.
-bool has_constant_filter(const Match& m) {
-  const PassContext& context = m.context();
-  if (std::max(m.graph().replicas, context.replicas) > 1 || !m.uses().writers(m[kFilter]).empty()) return false;
-  if (context.block == 0) return m.desc(kFilter).persistable;
-  return context.program && is_constant(*context.program, context.block, m.desc(kFilter).name);
-}
-
 bool replace(GraphEdit& edit, const Match& m) {
-  const bool constant = has_constant_filter(m);
+  const bool constant = is_constant(m, kFilter);
   if (m.parts().size() < 2 && !constant) return false;
   NodeBuilder node(m.graph(), "conv2d_fusion", *m.node(kConv));
   node.copy({"strides", "paddings", "padding_algorithm", "data_format", "dilations", "groups"})
@@ -120,11 +98,12 @@ int run(Graph& graph, const PassContext& context) { return fuse(graph, context, 
 }  // namespace
 }  // namespace conv
 
-const Pass kFuseConv = {.name = "fuse_conv",
-                        .what = "convolutions fuse the bias, sum and relu after them; constant filters are packed once",
-                        .tolerance = "bit-equal",
-                        .needs = AB_SWITCH(fuse_elewise_add_act_ops),
-                        .in_bodies = true,
-                        .run = conv::run};
+const Pass kFuseConv = {
+    .name = "fuse_conv",
+    .what = "fuses a convolution with the bias, sum and relu after it, and packs constant filters once",
+    .tolerance = "bit-equal",
+    .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+    .in_bodies = true,
+    .run = conv::run};
 
 }  // namespace anabranch

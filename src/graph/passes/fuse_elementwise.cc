@@ -233,7 +233,8 @@ class ElementwiseFuser {
 
 const Pass kFuseElementwise = {
     .name = "fuse_elementwise",
-    .what = "elementwise ops on one shape run tile by tile in the cache, or as one launch on devices",
+    .what =
+        "fuses elementwise ops of one shape, and computes them tile by tile in the cache, or in one launch on devices",
     .tolerance = "bit-equal",
     .needs = AB_SWITCH(fuse_elewise_add_act_ops),
     .needs_flag = "FLAGS_fuse_elementwise",

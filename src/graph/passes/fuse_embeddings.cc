@@ -312,7 +312,7 @@ int fuse_embeddings(Graph& graph, const PassContext&) { return EmbeddingFuser(gr
 }  // namespace
 
 const Pass kFuseEmbeddings = {.name = "fuse_embeddings",
-                              .what = "lookups of many slots share a node, and so do their gradients",
+                              .what = "fuses the lookups of many slots, and their gradients",
                               .tolerance = "bit-equal",
                               .on_devices = true,
                               .run = fuse_embeddings};

@@ -9,6 +9,7 @@
 #include "graph/match.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
+#include "graph/passes/patterns/fc_bias.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -34,11 +35,7 @@ bool multiplies(const Match& m, const GraphNode& mul) {
 
 // One number for each column of the product.
 bool adds_bias(const Match& m, const GraphNode& add) {
-  const Shape &bias = m.desc(kBias).shape, &y = m.desc(kY).shape;
-  const int last = m.node(kMul)->op->attr<int32_t>("x_num_col_dims");
-  const auto axis = add.op->attr<int32_t>("axis");
-  return alike(m.desc(kBias), m.desc(kY)) && bias.rank() == 1 && bias[0] == y[1] && bias[0] > 0 &&
-         (axis == -1 || axis == last);
+  return alike(m.desc(kBias), m.desc(kY)) && adds_to_columns(add, m.desc(kBias), *m.node(kMul), m.desc(kY));
 }
 
 bool is_fused(const Match& m, const GraphNode& act) { return !on_devices(m) || act.op->type == "relu"; }
@@ -136,7 +133,7 @@ int run(Graph& graph, const PassContext& context) {
 }  // namespace fc
 
 const Pass kFuseFc = {.name = "fuse_fc",
-                      .what = "products fuse the bias and the activation after them",
+                      .what = "fuses a matrix product with the bias and the activation after it",
                       .tolerance = "bit-equal; on devices 16-bit floats are rounded once",
                       .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                       .in_bodies = true,

@@ -74,7 +74,7 @@ int run(Graph& graph, const PassContext& context) { return fuse(graph, context, 
 }  // namespace residual_norm
 
 const Pass kFuseLayerNorm = {.name = "fuse_layer_norm",
-                             .what = "layer_norm fuses the sum and the dropout before it",
+                             .what = "fuses layer_norm with the sum and the dropout before it",
                              .tolerance = "bit-equal",
                              .needs_flag = "FLAGS_fuse_layer_norm",
                              .run = residual_norm::run};

@@ -151,7 +151,7 @@ const char* why_not_fused(const PassContext& c) {
 }  // namespace
 
 const Pass kFuseOptimizers = {.name = "fuse_optimizers",
-                              .what = "updates of one rule share a node",
+                              .what = "fuses the updates of all parameters with the same rule",
                               .tolerance = "bit-equal",
                               .needs = AB_SWITCH(fuse_all_optimizer_ops),
                               .on_devices = true,

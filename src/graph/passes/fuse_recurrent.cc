@@ -169,7 +169,8 @@ class RecurrentFuser {
     need("parameters@GRAD", made.input("parameters"));
     const RecurrentCell& cell = found_.cell;
     for (const auto& name : needed) {
-      if (!check.is_gradient(ir::grad_name(name), name)) return fmt::format("the gradient of {} is another", name);
+      if (!check.is_gradient(ir::grad_name(name), name))
+        return fmt::format("the gradient of {} does not have the expected form", name);
       const auto among = [&](const Names& names) { return std::count(names.begin(), names.end(), name) != 0; };
       const bool known = name == cell.x || among(cell.weights) || among(cell.biases) || among(memories);
       if (!known) return fmt::format("{} has a gradient", name);
@@ -211,9 +212,7 @@ int fuse_recurrent(Graph& graph, const PassContext& context) {
 
 const Pass kFuseRecurrent = {
     .name = "fuse_recurrent",
-    .what =
-        "a block for each step that is an LSTM, a GRU or a simple cell becomes one op, and so does its "
-        "gradient",
+    .what = "fuses a loop over time steps whose block is an LSTM, a GRU or a simple cell, and its gradient",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
     .on_devices = true,

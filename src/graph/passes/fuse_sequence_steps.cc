@@ -139,9 +139,7 @@ int fuse_sequence_steps(Graph& graph, const PassContext& context) {
 
 const Pass kFuseSequenceSteps = {
     .name = "fuse_sequence_steps",
-    .what =
-        "a loop over the steps of sequences that is an LSTM, a GRU or a simple cell becomes "
-        "one op, and so does its gradient",
+    .what = "fuses a loop over the steps of sequences that is an LSTM, a GRU or a simple cell, and its gradient",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
     .on_devices = true,

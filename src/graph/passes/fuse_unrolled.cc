@@ -218,9 +218,7 @@ int fuse_unrolled(Graph& graph, const PassContext& context) {
 
 const Pass kFuseUnrolled = {
     .name = "fuse_unrolled",
-    .what =
-        "steps of an LSTM, a GRU or a simple cell that stand one after another become one op, and so do "
-        "their gradients",
+    .what = "fuses the unrolled time steps of an LSTM, a GRU or a simple cell, and their gradients",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
     .on_devices = true,

@@ -196,7 +196,7 @@ int mixed_precision(Graph& graph, const PassContext& context) {
 }  // namespace
 
 const Pass kMixedPrecision = {.name = "mixed_precision",
-                              .what = "ops that mixed_precision.decorate marked read and write 16-bit floats",
+                              .what = "computes the ops that mixed_precision.decorate marked in 16-bit floats",
                               .tolerance = "relative 2^-11 an operand in float16, 2^-8 in bfloat16",
                               .on_devices = true,
                               .skip = skip_on_cpu,

@@ -16,6 +16,7 @@ extern const Pass kFuseBnAct;
 extern const Pass kFuseConv;
 extern const Pass kFuseFc;
 extern const Pass kFuseLayerNorm;
+extern const Pass kFuseQuantized;
 extern const Pass kFuseRecurrent;
 extern const Pass kFuseSequenceSteps;
 extern const Pass kFuseUnrolled;

@@ -304,11 +304,12 @@ int place_on_devices(Graph& graph, const PassContext& context) {
 
 }  // namespace
 
-const Pass kPlaceOnDevices = {.name = "place_on_devices",
-                              .what = "ops run on the device that has kernels for them, with copies at the borders",
-                              .tolerance = "within the rounding of the device's functions and sums",
-                              .on_devices = true,
-                              .skip = skip_on_cpu,
-                              .run = place_on_devices};
+const Pass kPlaceOnDevices = {
+    .name = "place_on_devices",
+    .what = "runs ops on the device if it has kernels for them, and copies values between the device and the CPU",
+    .tolerance = "within the rounding of the device's functions and sums",
+    .on_devices = true,
+    .skip = skip_on_cpu,
+    .run = place_on_devices};
 
 }  // namespace anabranch

@@ -14,7 +14,7 @@ int program_order(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kProgramOrder = {.name = "program_order",
-                            .what = "nodes keep program order",
+                            .what = "runs ops in program order",
                             .tolerance = "bit-equal",
                             .needs = AB_SWITCH(enable_sequential_execution),
                             .keeps_ops = true,

@@ -151,12 +151,13 @@ int raw_gradients(Graph& graph, const PassContext& context) { return Taker(graph
 
 }  // namespace
 
-const Pass kRawGradients = {.name = "raw_gradients",
-                            .what = "updates widen gradients of 16 bits, and divide them by the scale of the loss",
-                            .tolerance = "bit-equal",
-                            .needs = AB_SWITCH(fuse_all_optimizer_ops),
-                            .on_devices = true,
-                            .skip = skip_on_cpu,
-                            .run = raw_gradients};
+const Pass kRawGradients = {
+    .name = "raw_gradients",
+    .what = "converts 16-bit gradients to float32 in the updates, which also divide them by the loss scale",
+    .tolerance = "bit-equal",
+    .needs = AB_SWITCH(fuse_all_optimizer_ops),
+    .on_devices = true,
+    .skip = skip_on_cpu,
+    .run = raw_gradients};
 
 }  // namespace anabranch

@@ -38,7 +38,7 @@ int remove_copies(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kRemoveCopies = {.name = "remove_copies",
-                            .what = "readers of a copy read the original instead",
+                            .what = "reads the source of a copy instead of the copy",
                             .tolerance = "equal; a zero that was multiplied by 1 keeps its sign",
                             .in_bodies = true,
                             .on_devices = true,

@@ -53,7 +53,7 @@ int remove_dead(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kRemoveDead = {.name = "remove_dead",
-                          .what = "ops whose results are not needed are removed",
+                          .what = "removes ops with unused results",
                           .tolerance = "bit-equal",
                           .keeps_ops = true,
                           .in_bodies = true,

@@ -54,7 +54,7 @@ int reuse_input(Graph& graph, const PassContext& context) {
 }  // namespace
 
 const Pass kReuseInput = {.name = "reuse_input",
-                          .what = "outputs reuse the memory of inputs without later readers",
+                          .what = "stores an output in the memory of an input without later readers",
                           .tolerance = "bit-equal",
                           .needs = AB_SWITCH(enable_inplace),
                           .in_bodies = true,

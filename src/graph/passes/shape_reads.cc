@@ -86,7 +86,7 @@ int shape_reads(Graph& graph, const PassContext& context) {
 }  // namespace
 
 const Pass kShapeReads = {.name = "shape_reads",
-                          .what = "gradients of sums do not keep their operands",
+                          .what = "frees the operands of sums early, because the gradients need only their shapes",
                           .tolerance = "bit-equal",
                           .in_bodies = true,
                           .trusts_shapes = true,

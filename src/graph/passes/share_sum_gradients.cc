@@ -56,7 +56,7 @@ int share_sum_gradients(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kShareSumGradients = {.name = "share_sum_gradients",
-                                 .what = "the terms of a sum share the gradient of the sum",
+                                 .what = "shares one gradient among all terms of a sum",
                                  .tolerance = "bit-equal",
                                  .on_devices = true,
                                  .run = share_sum_gradients};

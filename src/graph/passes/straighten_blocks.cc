@@ -243,7 +243,7 @@ int straighten_blocks(Graph& graph, const PassContext& context) { return Straigh
 }  // namespace
 
 const Pass kStraightenBlocks = {.name = "straighten_blocks",
-                                .what = "conditional blocks of cheap ops become selections on the device",
+                                .what = "replaces conditional blocks of cheap ops with selections, on devices",
                                 .tolerance = "bit-equal",
                                 .trusts_shapes = true,
                                 .on_devices = true,

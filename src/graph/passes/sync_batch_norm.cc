@@ -134,7 +134,7 @@ int sync_batch_norm(Graph& graph, const PassContext& context) { return Splitter(
 }  // namespace
 
 const Pass kSyncBatchNorm = {.name = "sync_batch_norm",
-                             .what = "batch norms use the statistics of all replicas",
+                             .what = "computes batch norms with the statistics of all replicas",
                              .tolerance = "as batch_norm of the whole batch",
                              .needs = AB_SWITCH(sync_batch_norm),
                              .on_devices = true,

@@ -63,7 +63,7 @@ int updates_last(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kUpdatesLast = {.name = "updates_last",
-                           .what = "updates wait for all gradients",
+                           .what = "runs updates after all gradients",
                            .tolerance = "bit-equal",
                            .needs = AB_SWITCH(enable_backward_optimizer_op_deps),
                            .keeps_ops = true,

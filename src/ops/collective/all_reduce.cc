@@ -97,10 +97,11 @@ void infer(InferContext& c) {
     const Meta& first = c.in("X", k * per_in);
     for (int r = 1; r < per_in; ++r) {
       const Meta& other = c.in("X", k * per_in + r);
-      AB_CHECK(
-          other.kind == first.kind && other.dtype == first.dtype && compatible(other.shape, first.shape), ShapeMismatch,
-          "all replicas must have gradients of one dtype and shape, got {} {} on replica 0 and {} {} on replica {}",
-          first.shape.str(), dtype_name(first.dtype), other.shape.str(), dtype_name(other.dtype), r);
+      AB_CHECK(other.kind == first.kind && other.dtype == first.dtype && compatible(other.shape, first.shape),
+               ShapeMismatch,
+               "the gradients of all replicas must have the same dtype and shape, got {} {} on replica 0 and {} {} on "
+               "replica {}",
+               first.shape.str(), dtype_name(first.dtype), other.shape.str(), dtype_name(other.dtype), r);
     }
     for (int r = 0; r < per_out; ++r) c.out("Out", k * per_out + r) = first;
   }

@@ -108,8 +108,8 @@ void merge(const Parts& parts, const bool* mask, int64_t n, Tensor& out) {
   for (int side : {0, 1}) {
     const Tensor* part = parts.parts[side];
     AB_CHECK(!part || (part->dtype() == like->dtype() && part->row_elems() == like->row_elems()), ShapeMismatch,
-             "InTrue and InFalse must have rows of one dtype and shape, got {} {} and {} {}", dtype_name(like->dtype()),
-             like->shape().str(), dtype_name(part->dtype()), part->shape().str());
+             "the rows of InTrue and InFalse must have the same dtype and shape, got {} {} and {} {}",
+             dtype_name(like->dtype()), like->shape().str(), dtype_name(part->dtype()), part->shape().str());
   }
   int64_t rows = 0;
   LoD lod;

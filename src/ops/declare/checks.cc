@@ -11,8 +11,8 @@ void check_rank(const InferContext& c, std::string_view slot, int low, int high)
 }
 
 void check_same_shape(const InferContext& c, std::string_view a, std::string_view b) {
-  AB_CHECK(compatible(c.in(a).shape, c.in(b).shape), ShapeMismatch, "{} and {} must have one shape, got {} and {}", a,
-           b, c.in(a).shape.str(), c.in(b).shape.str());
+  AB_CHECK(compatible(c.in(a).shape, c.in(b).shape), ShapeMismatch, "{} and {} must have the same shape, got {} and {}",
+           a, b, c.in(a).shape.str(), c.in(b).shape.str());
 }
 
 void check_dtype(const InferContext& c, std::string_view slot, DType needed) {

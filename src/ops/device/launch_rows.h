@@ -49,7 +49,7 @@ template <class Part> void join_rows(const DeviceContext& c, int count, Part&& p
   for (int i = 0; i < count; ++i) {
     const Shape& own = part(i).value.shape();
     AB_CHECK(own.rank() == shape.rank() && own.slice(1, own.rank()) == shape.slice(1, shape.rank()), ShapeMismatch,
-             "sparse rows must have one shape to be added up, got {} and {}", shape.str(), own.str());
+             "sparse rows must have the same shape to be added up, got {} and {}", shape.str(), own.str());
     AB_CHECK(&part(i) != to, Unsupported, "sparse rows cannot be added up in place");
     n += own[0];
   }

@@ -44,8 +44,8 @@ AB_OP(ref_by_trainer_id)
       const Out out = op.out("Out");
       return [=](KernelContext& c) {
         const int64_t k = *c[trainer].data<int64_t>();
-        AB_CHECK(k >= 0 && k < x.count, InvalidArgument, "TrainerId must be below the number of X, got {} of {}", k,
-                 x.count);
+        AB_CHECK(k >= 0 && k < x.count, InvalidArgument, "TrainerId must be below the number of inputs X, got {} of {}",
+                 k, x.count);
         c.value(out).copy_from(c.value(x, static_cast<int>(k)));
         if (c.value(out).is<Tensor>()) c[out].set_lod(nullptr);
       };

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "base/error.h"
 #include "base/thread_pool.h"
 
 namespace anabranch {
@@ -41,6 +42,12 @@ const dnnl::engine& dnnl_engine() {
 dnnl::stream& dnnl_stream() {
   thread_local dnnl::stream stream(dnnl_engine());
   return stream;
+}
+
+void execute(const dnnl::primitive& primitive, std::span<const dnnl_exec_arg_t> args) {
+  const auto count = static_cast<int>(args.size());
+  const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), dnnl_stream().get(), count, args.data());
+  AB_CHECK(status == dnnl_success, Internal, "oneDNN failed with status {}", static_cast<int>(status));
 }
 
 DnnlSingleThread::DnnlSingleThread() : before_(1) {

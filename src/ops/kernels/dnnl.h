@@ -3,11 +3,15 @@
 #pragma once
 #include <dnnl.hpp>
 #include <memory>
+#include <span>
 
 namespace anabranch {
 
 const dnnl::engine& dnnl_engine();
 dnnl::stream& dnnl_stream();  // of the calling thread
+
+// Runs a primitive on the stream of the calling thread.
+void execute(const dnnl::primitive& primitive, std::span<const dnnl_exec_arg_t> args);
 
 // While one exists, OpenMP regions entered by this thread run only in this thread; the destructor restores the user's
 // setting.

@@ -48,8 +48,7 @@ class DnnlProduct {
                                     {DNNL_ARG_DST, s.c.get()},
                                     {DNNL_ARG_SCRATCHPAD, s.scratch.get()}};
     const DnnlSingleThread alone;
-    const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), dnnl_stream().get(), 4, args);
-    AB_CHECK(status == dnnl_success, Internal, "oneDNN matmul failed with status {}", static_cast<int>(status));
+    execute(primitive_, args);
   }
 
  private:

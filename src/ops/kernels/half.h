@@ -1,20 +1,14 @@
-// Storage-only float16: conversion from float32, truncating like 1.8.5, and back.
+// Storage-only float16: conversion from float32, which truncates like 1.8.5 where device::half rounds, and back.
 #pragma once
 #include <bit>
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "ops/device/half.h"
 
 namespace anabranch {
 
-inline float from_half(float16 half) {
-  const uint32_t sign = uint32_t{half.bits & 0x8000u} << 16, exponent = (half.bits >> 10) & 0x1f,
-                 fraction = half.bits & 0x3ff;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);  // infinity or NaN
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-  const float small = static_cast<float>(fraction) * 0x1p-24f;
-  return sign != 0 ? -small : small;
-}
+inline float from_half(float16 half) { return device::half_to_float(half.bits); }
 
 inline float16 to_half(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;

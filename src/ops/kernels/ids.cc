@@ -25,19 +25,33 @@ std::string float_remark(int64_t id) {
                      is_pair && is_double ? ", or " : "", is_double ? fmt::format("the double {}", one) : "");
 }
 
-// The first id outside [0, height) other than `allowed`; n if there is none.
-int64_t first_wrong(const int64_t* ids, int64_t n, int64_t height, int64_t allowed) {
+// Whether some id is outside [0, height) and is not `allowed`. Has no branch for each id.
+bool any_wrong(const int64_t* ids, int64_t n, uint64_t height, int64_t allowed) {
+  int wrong = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t id = ids[i];
-    if (static_cast<uint64_t>(id) < static_cast<uint64_t>(height)) [[likely]]
-      continue;
-    if (id < 0 || id != allowed) return i;
+    wrong |= static_cast<int>(static_cast<uint64_t>(ids[i]) >= height) & static_cast<int>(ids[i] != allowed);
+  }
+  return wrong != 0;
+}
+
+// The first id outside [0, height) other than `allowed`, which is not allowed if it is negative; n if there is none.
+int64_t first_wrong(const int64_t* ids, int64_t n, int64_t height, int64_t allowed) {
+  constexpr int64_t kAtOnce = 512;
+  const auto below = static_cast<uint64_t>(height);
+  if (allowed < 0 && height <= 0) return 0;
+  if (allowed < 0) allowed = 0;  // it is in range anyway
+  for (int64_t from = 0; from < n; from += kAtOnce) {
+    const int64_t to = std::min(from + kAtOnce, n);
+    if (!any_wrong(ids + from, to - from, below, allowed)) continue;
+    for (int64_t i = from; i < to; ++i) {
+      if (any_wrong(ids + i, 1, below, allowed)) return i;
+    }
   }
   return n;
 }
 
 std::string argument(const ir::Op& op, const char* slot) {
-  const auto names = op.input(slot);
+  const auto& names = op.input(slot);
   return names.empty() ? slot : names[0];
 }
 

@@ -21,11 +21,15 @@ using SumV = hn::Vec<SumTag>;
 constexpr int64_t kParts = 16, kBlock = 2048, kLanes = hn::MaxLanes(SumTag());
 constexpr int64_t kVectors = kParts / kLanes;
 
-// `count` numbers, then zeros.
+// `count` numbers, then zeros. Without native masked loads, Highway's may read after the numbers.
 HWY_INLINE SumV padded(const float* from, int64_t count) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(SumTag(), static_cast<size_t>(count)), SumTag(), from);
+#else
   HWY_ALIGN float buffer[kParts] = {};
   for (int64_t k = 0; k < count; ++k) buffer[k] = from[k];
   return hn::Load(SumTag(), buffer);
+#endif
 }
 
 template <class D> HWY_INLINE float fold(D /*d*/, hn::Vec<D> v) {

@@ -12,4 +12,8 @@ void dots(float alpha, const float* a, const float* b, int64_t ld_b, int64_t k, 
 void weighted_rows(float alpha, const float* a, int64_t a_stride, const float* b, int64_t ld_b, int64_t k, int64_t n,
                    float* out);
 
+// The same products, bit for bit, with rows that may be anywhere in memory: with alpha = 1 and a_stride = 1.
+void dots_of_rows(const float* a, const float* const* rows, int64_t k, int64_t n, float* out);
+void sum_of_rows(const float* a, const float* const* rows, int64_t k, int64_t n, float* out);
+
 }  // namespace anabranch::simd

@@ -8,31 +8,10 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/work.h"
-#include "ops/math/flat.h"
+#include "ops/math/fc_parts.h"
 
 namespace anabranch::math::fc_op {
 namespace {
-
-// The loop of the activation op, or of its gradient, which computes X@GRAD from Out and Out@GRAD.
-const TileOp* activation(const KernelArgs& op, const char* suffix) {
-  const auto& name = op.attr<std::string>("activation");
-  if (name.empty()) return nullptr;
-  AB_CHECK(find_op(name).is_activation(), InvalidArgument, "activation must be an op whose gradient reads Out, got {}",
-           name);
-  return find_op(name + suffix).tile();
-}
-
-// The biases that elementwise_add accepts, as far as the result keeps the product's shape: a loaded parameter may have
-// one element instead of one per column.
-void check_bias(const InferContext& c) {
-  if (!c.has_in("Bias")) return;
-  const Shape& bias = c.in("Bias").shape;
-  const int64_t columns = c.in("Y").shape[1];
-  bool fits = bias.rank() >= 1 && bias.rank() <= c.in("X").shape.rank();
-  for (int i = 0; fits && i + 1 < bias.rank(); ++i) fits = bias[i] == 1;
-  if (fits) fits = bias[bias.rank() - 1] == 1 || compatible(bias.slice(bias.rank() - 1, bias.rank()), Shape{columns});
-  AB_CHECK(fits, ShapeMismatch, "Bias must have {} elements in its last axis, or one, got {}", columns, bias.str());
-}
 
 void add_to_all(KernelContext& c, float number, const TileOp* act, int64_t n, float* out) {
   c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {

@@ -18,7 +18,7 @@ Product product_of(const InferContext& c) {
   const auto flag = [&](const char* name) { return c.op().has_attr(name) && c.op().attr<bool>(name); };
   for (const char* slot : {"X", "Y"}) {
     AB_CHECK(c.in(slot).shape.rank() >= 1, ShapeMismatch, "{} must have at least one axis, got a scalar", slot);
-    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "X and Y must have one dtype, got {} and {}",
+    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "X and Y must have the same dtype, got {} and {}",
              dtype_name(c.in("X").dtype), dtype_name(c.in("Y").dtype));
   }
   return {c.in("X").shape, c.in("Y").shape, flag("transpose_X"), flag("transpose_Y")};

@@ -54,8 +54,8 @@ void infer_sum(InferContext& c) {
     if (x.unset) continue;
     AB_CHECK(compatible(x.shape, like.shape), ShapeMismatch, "X[{}] is {}, X[{}] is {}: they must be equal", i,
              x.shape.str(), chosen, like.shape.str());
-    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "X must have one dtype, got X[{}] of {} and X[{}] of {}", i,
-             dtype_name(x.dtype), chosen, dtype_name(like.dtype));
+    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "all X must have the same dtype, got X[{}] of {} and X[{}] of {}",
+             i, dtype_name(x.dtype), chosen, dtype_name(like.dtype));
   }
   Meta& out = c.out("Out");
   out.kind = like.kind;

@@ -21,11 +21,6 @@ constexpr int64_t kMaxChunks = 16;
 constexpr int64_t kLeastPixels = 64;  // of a chunk
 constexpr size_t kKeptShapes = 16;    // a plan holds buffers: batches of ever new shapes must not keep them all
 
-void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int n) {
-  const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), dnnl_stream().get(), n, args);
-  AB_CHECK(status == dnnl_success, Internal, "oneDNN failed with status {}", static_cast<int>(status));
-}
-
 // An operand in the layout of its tensor and in that of the primitive.
 struct Operand {
   int arg = 0;
@@ -56,7 +51,7 @@ struct Bound {
 
 void reorder(const Operand& o, const memory& from, const memory& to) {
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
-  execute(o.reorder, args, 2);
+  execute(o.reorder, args);
 }
 
 // One pass over `n` samples.
@@ -157,7 +152,7 @@ class ChunkPrimitive {
                                     {operands_[1].arg, (b ? s.b : filter_[0]).inner.get()},
                                     {operands_[2].arg, s.out.inner.get()},
                                     {DNNL_ARG_SCRATCHPAD, s.scratch.get()}};
-    execute(primitive_, args, 4);
+    execute(primitive_, args);
   }
 
   static memory::desc ConvLayouts::*computed(ConvPass pass) {

@@ -52,7 +52,7 @@ void check_gradient(const InferContext& c, int k, bool as_they_come) {
   AB_CHECK(param.kind == VarKind::kLoDTensor && grad.kind == VarKind::kLoDTensor &&
                compatible(param.shape, grad.shape) &&
                (param.dtype == grad.dtype || (as_they_come && is_16_bits(grad.dtype))),
-           ShapeMismatch, "Param {} and Grad {} must have one shape and dtype, got {} of {} and a {} {} of {}",
+           ShapeMismatch, "Param {} and Grad {} must have the same shape and dtype, got {} of {} and a {} {} of {}",
            argument(c, "Param", k), argument(c, "Grad", k), param.shape.str(), dtype_name(param.dtype),
            var_kind_name(grad.kind), grad.shape.str(), dtype_name(grad.dtype));
 }
@@ -78,9 +78,9 @@ void infer_fused(InferContext& c, const OpDef& single, const std::set<std::strin
       } else {
         AB_CHECK(
             state.kind == VarKind::kLoDTensor && compatible(state.shape, param.shape) && state.dtype == param.dtype,
-            ShapeMismatch, "{} {} and Param {} must have one shape and dtype, got a {} {} of {} and {} of {}", from,
-            name(from.c_str()), name("Param"), var_kind_name(state.kind), state.shape.str(), dtype_name(state.dtype),
-            param.shape.str(), dtype_name(param.dtype));
+            ShapeMismatch, "{} {} and Param {} must have the same shape and dtype, got a {} {} of {} and {} of {}",
+            from, name(from.c_str()), name("Param"), var_kind_name(state.kind), state.shape.str(),
+            dtype_name(state.dtype), param.shape.str(), dtype_name(param.dtype));
       }
       c.out(slot.name, k) = state;
     }

@@ -87,7 +87,7 @@ template <class T> class Gradients {
     const int64_t width = sparse_->value.row_elems();
     const T* values = sparse_->value.data<T>();
     sparse::RowGroups& groups = scratch_->groups;
-    groups.read(sparse_->rows.data(), static_cast<int64_t>(sparse_->rows.size()), -1, c.parallel);
+    groups.read(sparse_->rows.data(), static_cast<int64_t>(sparse_->rows.size()), c.parallel);
     scratch_->rows.resize(static_cast<size_t>(groups.chunks() * width));
     c.parallel_each(groups.chunks(), 1, [&](int64_t p) {
       const sparse::RowGroups::Chunk chunk = groups.group(p);

@@ -55,30 +55,41 @@ template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
 }
 
 // x clamped to [-scale, scale] and rounded to the nearest level; a scale of 0 gives 0. `back`: converted back to a
-// number.
+// number. The order of the products and the rounding of halves are those of Fluid 1.8.5, so that no number close to a
+// half gets another level: halves become even, except in the last numbers, which fill no vector of 32 bytes.
 template <class T> struct Rounding {
   T scale, levels;
   bool back = false;
 
-  void operator()(const T* x, T* out, int64_t n) const {
-    in_wide_vectors([x, out, n, own = *this] {
-      const T most = own.scale, by = own.levels / own.scale;
+  static int64_t in_vectors(int64_t n) {
+    constexpr int64_t kVector = 32 / sizeof(T);
+    return n - n % kVector;
+  }
+
+  // Numbers [begin, end) of a tensor, of which the first `even` have halves that become even.
+  void operator()(const T* x, T* out, int64_t begin, int64_t end, int64_t even) const {
+    in_wide_vectors([=, own = *this] {
+      const T most = own.scale, by = own.levels * (T{1} / own.scale), step = own.scale / own.levels;
       if (!(most > 0)) {
-        for (int64_t i = 0; i < n; ++i) out[i] = T{0} * x[i];
+        for (int64_t i = begin; i < end; ++i) out[i] = T{0} * x[i];
         return;
       }
-      for (int64_t i = 0; i < n; ++i) {
+      for (int64_t i = begin; i < end; ++i) {
         const T above = x[i] < -most ? -most : x[i], within = above > most ? most : above;
-        out[i] = round_half_away(within * by);
+        out[i] = within * by;
       }
+      const int64_t from = std::clamp(even, begin, end);
+      for (int64_t i = begin; i < from; ++i) out[i] = std::nearbyint(out[i]);
+      for (int64_t i = from; i < end; ++i) out[i] = round_half_away(out[i]);
       if (!own.back) return;
-      for (int64_t i = 0; i < n; ++i) out[i] = out[i] * most / own.levels;
+      for (int64_t i = begin; i < end; ++i) out[i] = out[i] * step;
     });
   }
+  void operator()(const T* x, T* out, int64_t n) const { (*this)(x, out, 0, n, in_vectors(n)); }
   void operator()(const KernelContext& c, const T* x, T* out, int64_t n) const {
-    c.parallel_for(n, kCheapGrain, [x, out, own = *this](int64_t begin, int64_t end) {
+    c.parallel_for(n, kCheapGrain, [x, out, even = in_vectors(n), own = *this](int64_t begin, int64_t end) {
       constexpr int64_t kTile = 2048;  // fits the cache from one loop to the next
-      for (int64_t i = begin; i < end; i += kTile) own(x + i, out + i, std::min(kTile, end - i));
+      for (int64_t i = begin; i < end; i += kTile) own(x, out, i, std::min(kTile + i, end), even);
     });
   }
 };

@@ -67,8 +67,7 @@ void declare_average(const Form& form) {
   const Makes makes = form.makes;
   OpDef& def = declare_op(form.type, __FILE__).doc(form.doc).in("X", "[...] float");
   if (makes != Makes::kCopy) def.in("InScale", "[1]: the scale, for is_test").updates("InScale", "OutScale");
-  def.in_optional("InAccum", "[1]: X| so far|weighted sum of max |X| so far|X| so far")
-      .in_optional("InState", "[1]: sum of the weights");
+  def.in_optional("InAccum", "[1]: weighted sum of max |X| so far").in_optional("InState", "[1]: sum of the weights");
   def.out("Out", "[...] like X").out("OutScale", "[1]: InAccum / InState after this step");
   def.out_optional("OutState", "[1]: moving_rate InState + 1");
   def.out_optional("OutAccum", "[1]: moving_rate InAccum + max |X|");
@@ -102,7 +101,7 @@ void declare_all() {
        .doc = "Out = X clamped to OutScale and rounded to the nearest number that bit_length bits can represent.",
        .makes = Makes::kNumbers});
   declare_average({.type = "moving_average_abs_max_scale",
-                   .doc = "X|, Out = X|OutScale = the moving average of max |X|, Out = X|X|, Out = X.",
+                   .doc = "OutScale = the moving average of max |X|, Out = X.",
                    .makes = Makes::kCopy});
 }
 

@@ -44,7 +44,7 @@ template <class T> T largest_with(T* steps, int64_t count, int64_t step, T last,
 // State is written in place, so it must not alias an input that is still to be read.
 void check_apart(const ir::Op& op) {
   for (const char* slot : {"OutScale", "OutScales"}) {
-    const auto kept = op.output(slot), read = op.input("X");
+    const auto &kept = op.output(slot), &read = op.input("X");
     AB_CHECK(kept.empty() || kept[0] != read[0], InvalidArgument, "{} must not be the variable of X, got {} for both",
              slot, kept[0]);
   }
@@ -78,9 +78,7 @@ AB_OP(fake_quantize_range_abs_max)
     .in_optional("Iter", "[1] int64: number of the step, starting at 0; not needed with is_test")
     .out("Out", "[...] like X")
     .out("OutScale", "[1] like X")
-    .out_optional("OutScales",
-                  "[window_size] like X: X| of each step, kept from step to step|largest |X| of each step, kept from "
-                  "step to step|X| of each step, kept from step to step")
+    .out_optional("OutScales", "[window_size] like X: the largest |X| of each step, kept from step to step")
     .updates("InScale", "OutScale")
     .attr<int32_t>("window_size", 10000, "number of steps in the window, up to 2^20",
                    within("window_size", 1, kMostSteps))

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/steps.h"
 
 namespace anabranch::sequence {
 

@@ -1,6 +1,6 @@
 // Shared by the ops that 1.8.5 makes from parts of models when it saves them for inference.
 #pragma once
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/steps.h"
 
 namespace anabranch::sequence {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "ops/sequence/cell_loops.h"
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/steps.h"
 
 namespace anabranch::sequence {
 

@@ -5,7 +5,7 @@
 #include "ops/device/slab.h"
 #include "ops/device/upload.h"
 #include "ops/device/zeros.h"
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/steps.h"
 
 namespace anabranch::sequence {
 

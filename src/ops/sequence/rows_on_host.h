@@ -1,7 +1,7 @@
-// Rows of a recurrence on the host, brought to the order of steps and back; see recurrent.h and rows_on_device.h.
+// Rows of a recurrence on the host, brought to the order of steps and back; see steps.h and rows_on_device.h.
 #pragma once
 #include "ops/device/slab.h"
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/steps.h"
 
 namespace anabranch::sequence {
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kGrainElems = 16384;
 constexpr int64_t kLine = 64 / sizeof(float);
+constexpr int64_t kRowsAhead = 12;  // between prefetching a row and reading it
 static_assert(fused::kMostInRowProduct == kSmallWork, "the same loops must compute the product that is replaced");
 
 // The rows of a table that belong to one sample after the other.
@@ -28,7 +29,8 @@ class LookedUp {
         source_{"lookup_table", op.op().input("Ids").at(0), op.op().input("W").at(0)},
         padding_(op.attr<int64_t>("padding_idx")) {}
 
-  // fn(sample, rows): `rows` are copies, one after the other.
+  // fn(sample, rows): `rows` points to each row of the sample. The rows are in the table, or copies one after the other
+  // if they are narrow, or if other threads update the table.
   template <class Fn> void each(KernelContext& c, int64_t samples, Fn&& fn) {
     const Tensor &w = c[w_], &ids = c[ids_];
     const int64_t n = ids.numel(), count = samples ? n / samples : 0, width = w.shape()[1];
@@ -42,27 +44,44 @@ class LookedUp {
     part_.zeros = zeros_.data();
     part_.shared = RowLocks::shared();
     const int64_t elems = std::max<int64_t>(1, count * width);
+    const int64_t ahead = std::max<int64_t>(1, kRowsAhead / std::max<int64_t>(1, count));
     c.parallel_for(samples, std::max<int64_t>(1, kGrainElems / elems), [&](int64_t begin, int64_t end) {
-      thread_local std::vector<float> rows;
-      rows.resize(static_cast<size_t>(elems));
+      thread_local std::vector<const float*> rows;
+      thread_local std::vector<float> copies;
+      rows.resize(static_cast<size_t>(count));
+      const bool copied = part_.shared || width < kWorthVectors;
+      if (copied) copies.resize(static_cast<size_t>(elems));
+      for (int64_t i = begin; i < std::min(begin + ahead, end); ++i) prefetch(i);
       for (int64_t i = begin; i < end; ++i) {
-        if (i + 1 < end) prefetch(i + 1);
-        GatherPart<float> part = part_;
-        part.ids += i * count;
-        gather_parts(&part, 1, 0, 1, rows.data(), elems);
+        if (i + ahead < end) prefetch(i + ahead);
+        copied ? copy(i, copies.data(), rows.data()) : point_to(i, rows.data());
         fn(i, rows.data());
       }
     });
   }
 
  private:
+  const float* row_of(int64_t id) const { return id == padding_ ? part_.zeros : part_.table + id * part_.width; }
+
   void prefetch(int64_t sample) const {
     const int64_t* id = part_.ids + sample * part_.per_row;
     for (int64_t k = 0; k < part_.per_row; ++k) {
-      if (id[k] == padding_) continue;
-      const float* row = part_.table + id[k] * part_.width;
-      for (int64_t j = 0; j < part_.width; j += kLine) __builtin_prefetch(row + j);
+      const float *row = row_of(id[k]), *last = row + part_.width - 1;
+      for (; row < last; row += kLine) __builtin_prefetch(row);
+      __builtin_prefetch(last);
     }
+  }
+
+  void point_to(int64_t sample, const float** rows) const {
+    const int64_t* id = part_.ids + sample * part_.per_row;
+    for (int64_t k = 0; k < part_.per_row; ++k) rows[k] = row_of(id[k]);
+  }
+
+  void copy(int64_t sample, float* to, const float** rows) const {
+    GatherPart<float> part = part_;
+    part.ids += sample * part_.per_row;
+    gather_parts(&part, 1, 0, 1, to, part_.per_row * part_.width);
+    for (int64_t k = 0; k < part_.per_row; ++k) rows[k] = to + k * part_.width;
   }
 
   In w_, ids_;
@@ -95,8 +114,19 @@ int64_t check_rows(const InferContext& c) {
   return ids[1];
 }
 
-GemmDims dims_of(int64_t n, int64_t k, bool transposed) {
-  return {.m = 1, .n = n, .k = k, .trans_b = transposed, .ld_a = k, .ld_b = transposed ? k : n, .ld_c = n};
+// The product that was replaced: of one row with `rows`, transposed or not.
+void multiply(const float* by, const float* const* rows, int64_t count, int64_t width, bool transposed, float* out) {
+  if (count == 0) {
+    if (!transposed) std::fill(out, out + width, 0.0f);
+  } else if (width < kWorthVectors) {
+    const int64_t n = transposed ? count : width, k = transposed ? width : count;
+    const GemmDims d{.m = 1, .n = n, .k = k, .trans_b = transposed, .ld_a = k, .ld_b = width, .ld_c = n};
+    plain_product<float>(d, 1.0f, {by, rows[0], out});
+  } else if (transposed) {
+    simd::dots_of_rows(by, rows, width, count, out);
+  } else {
+    simd::sum_of_rows(by, rows, count, width, out);
+  }
 }
 
 AB_OP(fused_embedding_dot)
@@ -117,9 +147,8 @@ AB_OP(fused_embedding_dot)
         const float* from = c[x].data<float>();
         float* to = c[out].mutable_data<float>();
         const int64_t count = c[out].shape()[2];
-        const GemmDims d = dims_of(count, width, true);
-        rows->each(c, samples, [=](int64_t i, const float* found) {
-          plain_product<float>(d, 1.0f, {from + i * width, found, to + i * count});
+        rows->each(c, samples, [=](int64_t i, const float* const* found) {
+          multiply(from + i * width, found, count, width, true, to + i * count);
         });
       };
     });
@@ -141,9 +170,8 @@ AB_OP(fused_embedding_combine)
         const float* by = c[factor].data<float>();
         float* to = c[out].mutable_data<float>();
         const int64_t width = c[out].shape()[2];
-        const GemmDims d = dims_of(width, count, false);
-        rows->each(c, samples, [=](int64_t i, const float* found) {
-          plain_product<float>(d, 1.0f, {by + i * count, found, to + i * width});
+        rows->each(c, samples, [=](int64_t i, const float* const* found) {
+          multiply(by + i * count, found, count, width, false, to + i * width);
         });
       };
     });

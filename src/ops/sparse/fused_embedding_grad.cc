@@ -115,7 +115,7 @@ template <class T> class Update {
     u.width = u.stride = c[param_].row_elems();
     u.shared = RowLocks::shared();
     sources_.read(c, c[param_].rows(), u.width);
-    groups_.read(sources_.ids(), sources_.count(), -1, c.parallel);
+    groups_.read(sources_.ids(), sources_.count(), c.parallel);
     u.param = optim::updated<T>(c, param_, param_out_);
     for (int i = 0; i < state_.count; ++i) u.state[static_cast<size_t>(i)] = state(c, i);
     set_rate(c, &u);

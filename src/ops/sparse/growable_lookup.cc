@@ -1,8 +1,10 @@
 // Growable embedding tables in a program: the op that creates one, the lookup and its gradient. The variable of a table
 // is declared as SELECTED_ROWS of unknown height and holds a sparse::GrowableTable.
+#include <algorithm>
 #include <memory>
 
 #include "opdef/op_def.h"
+#include "ops/declare/attr_checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/sparse/look_up.h"
 #include "sparse/growable_table.h"
@@ -20,6 +22,8 @@ void declare_table(InferContext& c, const char* slot, int64_t width) {
 
 // ---- create_growable_table
 
+const std::vector<std::string> kPolicies = {"lru", "lfu", "score"};  // by number of Policy
+
 TableOptions options_of(const KernelArgs& op) {
   TableOptions o;
   o.width = op.attr<int64_t>("width");
@@ -35,11 +39,20 @@ TableOptions options_of(const KernelArgs& op) {
   o.admit_count = op.attr<int32_t>("admit_count");
   o.admit_probability = op.attr<float>("admit_probability");
   o.expire_after = op.attr<int64_t>("expire_after");
+  const auto policy = std::find(kPolicies.begin(), kPolicies.end(), op.attr<std::string>("policy"));
+  o.policy = static_cast<Policy>(policy - kPolicies.begin());
+  o.score = {.show = op.attr<float>("show_coeff"),
+             .click = op.attr<float>("click_coeff"),
+             .decay = op.attr<float>("decay"),
+             .delete_below = op.attr<float>("delete_below"),
+             .shrink_every = op.attr<int64_t>("shrink_every")};
+  o.by_updates = op.attr<bool>("by_updates");
+  o.servers = op.attr<int32_t>("servers");
   return o;
 }
 
 AB_OP(create_growable_table)
-    .doc("Out = an empty growable table, whose rows are created when training first looks up their keys.")
+    .doc("Out = an empty growable table, whose rows are created when training first uses their keys.")
     .out("Out", "the table")
     .required_attr("width", AttrType::kLong, "number of float32 elements of a row")
     .attr<int32_t>("moments", 0, "optimizer moments stored with each row: 0 for SGD, 1 for Adagrad, 2 for Adam")
@@ -51,9 +64,19 @@ AB_OP(create_growable_table)
     .attr<float>("high", 0.0f, "see low; if equal, all initial values are low")
     .attr<int64_t>("max_bytes", 0, "memory limit of the table; 0: no limit")
     .attr<bool>("evict", true, "evicts old rows at the limit; false: rejects new keys")
-    .attr<int32_t>("admit_count", 1, "number of lookups before a key gets a row, 1 to 255")
-    .attr<float>("admit_probability", 1.0f, "probability that a lookup creates a row for its key")
-    .attr<int64_t>("expire_after", 0, "removes rows that are not looked up for this number of updates; 0: never")
+    .attr<int32_t>("admit_count", 1, "number of sightings after which a key gets a row, 1 to 255")
+    .attr<float>("admit_probability", 1.0f, "probability that an update creates a row for its key")
+    .attr<int64_t>("expire_after", 0, "removes rows that are not seen for this number of updates; 0: never")
+    .attr<std::string>("policy", "lru", "the row that leaves at the limit: lru (oldest), lfu (rarest) or score",
+                       one_of("policy", kPolicies))
+    .attr<float>("show_coeff", 0.1f, "score = show_coeff * (shows - clicks) + click_coeff * clicks")
+    .attr<float>("click_coeff", 1.0f, "see show_coeff")
+    .attr<float>("decay", 0.98f, "factor of shows and clicks at each shrink")
+    .attr<float>("delete_below", 0.0f, "a shrink removes rows with a lower score")
+    .attr<int64_t>("shrink_every", 0, "number of updates between two shrinks of a row; 0: never")
+    .attr<bool>("by_updates", false,
+                "updates create rows, and lookups only read; false: lookups in training create them")
+    .attr<int32_t>("servers", 1, "number of servers that hold the table together")
     .effects(kRandom)
     .infer([](InferContext& c) { declare_table(c, "Out", c.attr<int64_t>("width")); })
     .no_grad("it creates a table")
@@ -72,8 +95,10 @@ Shape shape_of_rows(const InferContext& c) {
 
 AB_OP(lookup_growable)
     .doc(
-        "Out[i, :] = the row of key Ids[i], any 64-bit number. In training a lookup of a key without a row is counted "
-        "and may create one; a key without a row reads as zeros.")
+        "Out[i, :] = the row of key Ids[i], any 64-bit number. A key without a row reads as its initial row in "
+        "training "
+        "if updates create rows. Otherwise its lookup in training is counted and may create the row, and it reads as "
+        "zeros.")
     .in("W", "the table")
     .takes("W", Holds::kAnything)
     .in("Ids", "[...] int32 or int64, or [..., 1] with last_is_one")

@@ -46,7 +46,7 @@ struct ImagePad {
       AB_CHECK(edge != Edge::kReflect || extent < 0 || largest < std::max<int64_t>(extent, 1), InvalidArgument,
                "paddings of mode reflect must be below the extent {}, got {}", extent, largest);
       AB_CHECK(edge != Edge::kEdge || extent != 0 || largest <= 0, InvalidArgument,
-               "X must have an edge to repeat, got {}", x.str());
+               "the padded axes of X must not be empty in mode edge, got {}", x.str());
     }
     return b;
   }

@@ -4,7 +4,6 @@
 //   replay_loops FILE [FIRST [COUNT]]      status 1 when a program differs; what sanitizers say ends it, too
 #include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,36 +13,14 @@
 #include "io/files.h"
 #include "io/tensor_stream.h"
 #include "ir/serialize.h"
+#include "packed.h"
 
 using namespace anabranch;
+using replay::Reader;
 
 namespace {
 
 constexpr int kSteps = 2;
-
-// Numbers and texts of a file, one after another; the file is our own.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-  bool done() const { return left_.empty(); }
-  uint32_t number() {
-    AB_CHECK(left_.size() >= sizeof(uint32_t), InvalidArgument, "the file ends in a number");
-    uint32_t n;
-    std::memcpy(&n, left_.data(), sizeof n);
-    left_.remove_prefix(sizeof n);
-    return n;
-  }
-  std::string_view text() {
-    const size_t size = number();
-    AB_CHECK(left_.size() >= size, InvalidArgument, "the file ends in a text of {} bytes", size);
-    const std::string_view found = left_.substr(0, size);
-    left_.remove_prefix(size);
-    return found;
-  }
-
- private:
-  std::string_view left_;
-};
 
 struct Packed {
   uint32_t number;
@@ -109,7 +86,7 @@ std::string run(const Packed& packed, int threads) {
   return bytes;
 }
 
-int replay(std::string_view file, uint32_t first, uint32_t count) {
+int replay_all(std::string_view file, uint32_t first, uint32_t count) {
   Reader in(file);
   int programs = 0, threaded = 0, wrong = 0;
   for (uint32_t at = 0; !in.done() && at < first + count; ++at) {
@@ -144,7 +121,7 @@ int main(int argc, char** argv) {
     const auto number = [&](int at, uint32_t otherwise) {
       return argc > at ? static_cast<uint32_t>(std::stoul(argv[at])) : otherwise;
     };
-    return replay(file, number(2, 0), number(3, 1u << 30));
+    return replay_all(file, number(2, 0), number(3, 1u << 30));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

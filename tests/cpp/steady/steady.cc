@@ -10,6 +10,7 @@
 
 #include "base/flags.h"
 #include "base/thread_pool.h"
+#include "data/row_inputs.h"
 #include "engine/prepared_run.h"
 #include "ir/serialize.h"
 #include "steady/calls.h"
@@ -117,6 +118,37 @@ TEST(Steady, CountsWhatItShould) {
   steady::count(false);
   EXPECT_GE(steady::calls().allocations, before + 2);
   EXPECT_GE(steady::calls().locks, 1);
+}
+
+// Raw rows become the inputs of a model: 13 numbers, 26 hashed texts, a list.
+TEST(Steady, RawRows) {
+  if (!steady::can_count()) GTEST_SKIP();
+  std::string features = R"({"name": "l", "type": "text", "columns": ["l"], "split": "|", "steps": [["hash", 9]]})";
+  data::Schema slots;
+  slots.slots.push_back({"l", DType::kInt64});
+  for (int i = 0; i < 39; ++i) {
+    const bool number = i < 13;
+    features += fmt::format(R"(, {{"name": "c{0}", "type": "{1}", "columns": ["c{0}"], "steps": [{2}]}})", i,
+                            number ? "number" : "text", number ? R"(["missing", 0], ["log"])" : R"(["hash", 1000])");
+    slots.slots.push_back({fmt::format("c{}", i), number ? DType::kFloat32 : DType::kInt64, true, Shape{1}});
+  }
+  data::RowInputs rows(
+      R"({"version": 1, "separator": ",", "header": true, "ragged": false, "features": [)" + features + "]}", slots);
+  std::vector<std::string_view> values(40, "12.5");
+  values[0] = "a|b|c";
+  for (int run = 0; run < 2 * kRuns; ++run) {
+    if (run == kRuns) {
+      steady::calls().allocations = 0;
+      steady::calls().locks = 0;
+      steady::count(true);
+    }
+    rows.clear();
+    for (int row = 0; row < 3; ++row) rows.add(values);
+    ASSERT_EQ(rows.tensors()[0].rows(), 9);
+  }
+  steady::count(false);
+  EXPECT_EQ(steady::calls().allocations, 0);
+  EXPECT_EQ(steady::calls().locks, 0);
 }
 
 TEST(Steady, Regression) { train(kLine, false); }

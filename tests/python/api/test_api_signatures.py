@@ -23,16 +23,20 @@ with open(os.path.join(ROOT, "docs", "absent.md"), encoding="utf-8") as _file:
 
 #: Callables with further arguments after those of 1.8.5: what they are for.
 LONGER = {
-    "Executor.infer_from_dataset": ("deterministic", "progress"),                # of this engine
-    "Executor.train_from_dataset": ("deterministic", "progress", "checkpoints"),  # likewise
+    "Executor.infer_from_dataset": ("deterministic", "progress", "metrics"),     # of this engine
+    "Executor.train_from_dataset": ("deterministic", "progress", "checkpoints", "metrics"),  # likewise
     "ParallelExecutor.__init__": ("kwargs",),               # catches arguments of Fluid 0.x, to name their replacements
     "ParamAttr.__init__": ("gradient_clip",),               # of Fluid 1.5 to 1.7, whose programs run, too
+    "DistributedTranspiler.save_persistables": ("mode", "keep"),  # checkpoints with changed rows
     "decorate": ("dtype",),                                 # float16 or bfloat16
     "CollectiveOptimizer.__init__": ("owner",),             # the fleet; users call fleet.distributed_optimizer
     "CollectiveOpBasedOptimizer.__init__": ("owner",),
     "TranspilerOptimizer.__init__": ("owner",),
     "TrainStatus.__init__": ("steps",),                     # checkpoints within an epoch
     "load_inference_model": ("trusted",),                   # operators with side effects are refused without it
+    "save_inference_model": ("schema",),                    # of raw rows
+    "Collective.save_inference_model": ("schema",),
+    "DistributedTranspiler.save_inference_model": ("schema",),
 }
 
 #: Callables with arguments that 1.8.5 requires and that may be omitted here, which no program of 1.8.5 notices.

@@ -19,7 +19,7 @@ LISTED = call_refusals.listed()
 REASONS = {
     "class": "an argument of a wrong class, such as text for a Variable",
     "attribute": "an attribute of a wrong class",
-    "works": "arguments of which only the truth or the text is used, or that are not used",
+    "works": "arguments that are only converted with `bool()` or `str()`, or not used at all",
     "probe": None,
 }
 

@@ -90,11 +90,13 @@ def test_indices_of_inner_blocks():
             fluid.layers.increment(i)
     op, = (op for op in program.global_block().ops if op.type == "while")
     assert op.desc._block_attr_id("sub_block") == 1
+    assert not op._has_kernel("while") and op._has_kernel("increment")
     for method in (op.desc._block_attr_id, op.desc._blocks_attr_ids):
         with pytest.raises(core.EnforceNotMet, match="no_such"):
             method("no_such")
     op.desc.set_blocks_attr("branches", [program.block(0).desc, program.block(1).desc])
     assert op.desc._blocks_attr_ids("branches") == [0, 1]
+    assert op._blocks_attr("branches") == [program.block(0), program.block(1)]
 
 
 def test_stop_gradient_by_its_private_name(program):

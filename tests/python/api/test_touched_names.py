@@ -86,9 +86,9 @@ print(forward.__name__)
 @pytest.mark.parametrize("name, advice", [
     ("dygraph.StaticModelRunner", "load_inference_model"), ("load_dygraph", "fluid.load"),
     ("dygraph.save_dygraph", "fluid.save"), ("optimizer.LearningRateDecay", "piecewise_decay"),
-    ("framework.IrGraph", "explain"), ("framework.ParamBase", "static programs"), ("Pool2D", "fluid.layers"),
+    ("framework.ParamBase", "static programs"), ("Pool2D", "fluid.layers"),
     ("core.VarBase", "static programs"), ("core.Fleet", "distribute_transpiler"),
-    ("contrib.QuantizeTranspiler", "fake_quantize")])
+    ("contrib.QuantizeTranspiler", "slim.quantization")])
 def test_a_refusal_says_what_to_use_instead(name, advice):
     """Like the page."""
     text, = run("try:\n    fluid.%s()\nexcept NotImplementedError as e:\n    print(str(e).splitlines()[0])" % name)

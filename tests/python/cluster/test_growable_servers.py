@@ -1,4 +1,4 @@
-"""Growable tables that lie on servers: rows appear where a key is first looked up, and one file holds them all."""
+"""Growable tables that lie on servers: rows appear where a key is first updated, and one file holds them all."""
 import os
 import subprocess
 import sys
@@ -8,14 +8,14 @@ import growable_worker
 import numpy as np
 import pytest
 from cluster_processes import networked
-from growable_servers import KEYS, STEPS, feed_of, held, local, network, rows_of
+from growable_servers import KEYS, STEPS, feed_of, held, local, network, rows_of, rows_on_servers
 from parameter_servers import Cluster
 from repository import ROOT, SUPPORT
 
 import anabranch
 import anabranch.fluid as fluid
 from anabranch import _core, server_stats
-from anabranch.fluid.io.remote import load_shards, pull_persistables
+from anabranch.fluid.io.remote import pull_persistables
 from anabranch.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 
@@ -79,7 +79,7 @@ def test_async_training_moves_the_rows(half, monkeypatch, tmp_path):
     found = {e: stats["tables"] for e, stats in after.items()}
     tables = [counts for tables in found.values() for counts in tables.values()]
     assert sum(t["rows"] for t in tables) == len(saved.keys()) > 20
-    assert sum(t["missed"] for t in tables) == len(saved.keys())  # a row appears when its key is not found, once
+    assert sum(t["missed"] for t in tables) >= len(saved.keys())  # a row appears with the first update of its key
     assert sum(t["found"] for t in tables) > 0 and all(sum(t["late"]) == t["pushes"] for t in tables)
 
 
@@ -88,22 +88,8 @@ def test_another_number_of_servers_takes_up_the_file(before, after, monkeypatch,
     monkeypatch.setattr("parameter_servers.network", network)
     first = Cluster(1, before, "adagrad", sparse=True, dropout=0.0)
     train(first, tmp_path)
-    cut = fluid.DistributeTranspiler()
-    endpoints = ["local:%d" % (910 + i) for i in range(after)]
-    main, startup, _loss = network("adagrad")
-    cut.transpile(0, program=main, startup_program=startup, pservers=",".join(endpoints), trainers=1)
-    found = {}
-    for endpoint in endpoints:
-        program, start = cut.get_pserver_programs(endpoint)
-        with fluid.scope_guard(fluid.Scope()):
-            fluid.Executor().run(start)
-            assert load_shards(str(tmp_path), program, endpoint) == []
-            name = [v.name for v in program.list_vars() if v.name.startswith("table")
-                    and "@" not in v.name and "." not in v.name.replace(".block", "")][0]
-            keys, rows = rows_of(held(fluid.global_scope(), name))
-            found.update(zip(keys.tolist(), rows.tolist()))
     saved = opened(tmp_path / "table")
-    assert found == dict(zip(saved.keys().tolist(), saved.rows(saved.keys()).tolist()))
+    assert rows_on_servers(str(tmp_path), after) == dict(zip(saved.keys().tolist(), saved.rows(saved.keys()).tolist()))
 
 
 def test_a_model_that_was_saved_from_servers_runs_here(monkeypatch, tmp_path):
@@ -121,14 +107,9 @@ def test_a_model_that_was_saved_from_servers_runs_here(monkeypatch, tmp_path):
         assert np.array_equal(held(scope).keys(), opened(tmp_path / "table").keys())
 
 
-def test_what_servers_do_not_do_is_refused():
-    for rules in ({"max_bytes": 1 << 20}, {"admit_count": 2}, {"admit_probability": 0.5}, {"expire_after": 9}):
-        main, startup, _ = network("sgd", **rules)
-        with pytest.raises(NotImplementedError, match="%s=.* is not supported on servers" % list(rules)[0]):
-            fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup, pservers="local:1",
-                                                   trainers=1)
+def test_geo_training_is_refused():
     main, startup, _ = network("sgd")
-    with pytest.raises(ValueError, match="the table table must not be distributed"):
+    with pytest.raises(NotImplementedError, match="geo: the growable table table is not supported"):
         GeoSgdTranspiler().transpile(0, program=main, startup_program=startup, pservers="local:1", trainers=1)
 
 

@@ -238,7 +238,7 @@ def test_what_cannot_go_well_is_said_before_anything_starts(tmp_path, capsys):
         assert "cannot listen on %s on this machine: Address already in use" % used in refused(servers=[used])
     assert "cannot listen on 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
     assert "no process belongs to this host: it is 10.9.9.9" in refused(host="10.9.9.9")
-    assert "two processes have one address: 127.0.0.1:1" in refused(servers=["127.0.0.1:1"])
+    assert "two processes have the same address: 127.0.0.1:1" in refused(servers=["127.0.0.1:1"])
     (tmp_path / "file").write_text("")
     assert "cannot be written: " in refused(logs=str(tmp_path / "file" / "logs"))
     assert launch_ps.launch(["--cluster_node_ips", "a,b", "--node_ip", "c", "--start_port", "6170", "x.py"]) == 1

@@ -364,3 +364,14 @@ def test_golden_checkpoint_bytes():
         with open(os.path.join(here, "model." + suffix), "rb") as f:
             data = f.read()
         assert dump_state(load_state(data, suffix)) == data
+
+
+def test_a_folder_without_a_model_is_a_missing_file(tmp_path):
+    """Scripts catch these errors to start from new values, so the classes are those of Fluid 1.8.5."""
+    exe = fluid.Executor(fluid.CPUPlace())
+    for arguments in ((), ("model", "parameters")):
+        with pytest.raises(FileNotFoundError, match=arguments[0] if arguments else "__model__") as info:
+            fluid.io.load_inference_model(str(tmp_path), exe, *arguments)
+        assert isinstance(info.value, fluid.core.EnforceNotMet)
+        with pytest.raises(ValueError, match="no folder"):
+            fluid.io.load_inference_model(str(tmp_path / "none"), exe, *arguments)

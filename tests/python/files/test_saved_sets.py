@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+import faults
 import numpy as np
 import pytest
 
@@ -96,27 +97,6 @@ def test_a_target_that_cannot_be_replaced_changes_nothing(saved):
     assert snap(folder) == {name: value for name, value in before.items() if name != last}
 
 
-# Lets the n-th call of a function of the C library fail as a bad disk lets it.
-FAULTS = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-static int hit(const char* name) {
-  static int calls;
-  const char* what = getenv("FAULT_CALL");
-  const char* at = getenv("FAULT_AT");
-  return what && at && __builtin_strcmp(what, name) == 0 && ++calls == atoi(at);
-}
-#define FAIL(name, args, ...) \\
-  if (hit(#name)) { errno = EIO; return -1; } \\
-  int (*real) args = (int (*) args)dlsym(RTLD_NEXT, #name); \\
-  return real(__VA_ARGS__);
-int rename(const char* a, const char* b) { FAIL(rename, (const char*, const char*), a, b) }
-int fsync(int fd) { FAIL(fsync, (int), fd) }
-"""
-
 FAULTY = """
 import sys
 sys.path.insert(0, %r)
@@ -134,20 +114,15 @@ except fluid.core.EnforceNotMet as e:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize("call", ["rename", "fsync"])
 def test_an_error_of_the_disk_changes_nothing(net, tmp_path, call):
-    (tmp_path / "faults.c").write_text(FAULTS)
-    library = str(tmp_path / "faults.so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(tmp_path / "faults.c"), "-ldl"], check=True)  # noqa: S603, S607
+    library = faults.library(str(tmp_path))
     folder = str(tmp_path / "saved")
     SAVES["save"](net, folder)
     before = snap(folder)
-    preload = os.environ.get("LD_PRELOAD", "") + " " + library  # a sanitizer comes first
     ends = []
     for at in range(1, 5):
         done = subprocess.run([sys.executable, "-c", FAULTY % os.path.dirname(__file__), folder],  # noqa: S603
                               capture_output=True, text=True, timeout=60, check=False,
-                              env=dict(os.environ, LD_PRELOAD=preload, FAULT_CALL=call, FAULT_AT=str(at),
-                                       PYTHONDONTWRITEBYTECODE="1",  # Python's files are renamed, too
-                                       PYTHONPATH=os.pathsep.join(sys.path)))
+                              env=faults.environment(library, call, at))
         ends.append(done.stdout.strip())
         assert ends[-1] == "Unavailable", (at, done.stderr)
         assert snap(folder) == before, at

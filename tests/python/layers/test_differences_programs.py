@@ -201,3 +201,9 @@ def test_lookahead_on_devices():
     else:
         raise SystemExit("nothing was raised")
     """, simdevice_devices=2)
+
+
+def test_hsigmoid_takes_a_matrix():
+    """1.8.5 makes a table as wide as the second of three axes, and reads its rows as if they were longer."""
+    with pytest.raises(ValueError, match="hierarchical_sigmoid.*X"):
+        fluid.layers.hsigmoid(fluid.data("x", [4, 3, 8]), fluid.data("label", [4, 1], "int64"), 5)

@@ -101,7 +101,10 @@ def test_multivariate():
     entropy, divergence = run(one.entropy(), one.kl_divergence(two))
     numpy.testing.assert_allclose(entropy, [0.5 * (2 * (1 + numpy.log(2 * numpy.pi)) + numpy.log(B).sum())], rtol=1e-5)
     expected = 0.5 * ((B / E).sum() + ((C - A) ** 2 / E).sum() - 2 + numpy.log(E).sum() - numpy.log(B).sum())
-    numpy.testing.assert_allclose(divergence, [[expected]], rtol=1e-5)
+    numpy.testing.assert_allclose(divergence, [expected], rtol=1e-5)
+    assert divergence.shape == (1,)                       # as in 1.8.5, which takes means [k] only
+    rows = run(D.MultivariateNormalDiag([A, C], numpy.diag(B)).kl_divergence(two))
+    numpy.testing.assert_allclose(rows[:1], [[expected]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("make, error", [

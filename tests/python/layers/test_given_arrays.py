@@ -8,7 +8,7 @@ import anabranch.fluid as fluid
 layers = fluid.layers
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
 @pytest.mark.parametrize("given", ["float16", "float32", "float64", "int32", "int64", "uint8", "bool"])
 def test_an_initial_array_is_converted_to_the_dtype_of_the_parameter(dtype, given):
     values = (np.arange(12).reshape(4, 3) % 2).astype(given)
@@ -18,9 +18,26 @@ def test_an_initial_array_is_converted_to_the_dtype_of_the_parameter(dtype, give
         weight = layers.create_parameter([4, 3], dtype, default_initializer=start)
         exe = fluid.Executor()
         exe.run(startup)
-        got, = exe.run(main, fetch_list=[weight])
+        got = np.array(fluid.global_scope().find_var(weight.name).get_tensor())
     assert got.dtype == dtype
     np.testing.assert_array_equal(got, values)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "bool", "uint8"])
+@pytest.mark.parametrize("given", ["float32", "int32"])
+def test_a_parameter_of_another_dtype_gets_its_dtype(dtype, given):
+    """Fluid 1.8.5 rejects these."""
+    test_an_initial_array_is_converted_to_the_dtype_of_the_parameter(dtype, given)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_bilinear_weights_have_the_dtype_of_the_parameter(dtype):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        weight = layers.create_parameter([2, 2, 3, 3], dtype, default_initializer=fluid.initializer.Bilinear())
+        fluid.Executor().run(startup)
+        got = np.array(fluid.global_scope().find_var(weight.name).get_tensor())
+    assert got.dtype == dtype and got.max() > 0.5
 
 
 def test_an_array_that_a_parameter_cannot_hold_is_refused():

@@ -30,8 +30,7 @@ REASONS = {
     "out": "`out` of `full`, `logsumexp`",
     "arity": "a function of `py_func` that takes another number of arguments than there are inputs",
     "alone": "`append_backward` with one Variable as `checkpoints`",
-    "works": "`expand` of a bool Variable, `smooth_l1` with one of its two weights, `data_norm` of float16, the name "
-             "of a Variable for the Variable",
+    "works": "`expand` of a bool Variable, `data_norm` of float16, the name of a Variable for the Variable",
     "probe": None,
 }
 

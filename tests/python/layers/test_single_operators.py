@@ -82,7 +82,7 @@ def test_arrays_and_sequences():
 
 def test_what_an_operator_says_about_itself():
     op = Operator("dropout", X="x", Out="out", Mask="mask", dropout_prob=0.5)
-    assert op.input_vars() == ["x"] and op.output_vars(True) == ["out", "mask"]
+    assert op.input_vars() == ["x"] and op.output_vars(True) == op.output_vars() == ["out", "mask"]
     assert op.output_vars(False) == op.no_intermediate_outputs() == ["out"]
     assert op.support_gpu() is core.op_support_gpu("dropout")
     assert "relu" in Operator.types() and Operator.get_op_info("mul").type == "mul"

@@ -136,3 +136,56 @@ def test_cross_entropy2_is_that_of_classes():
     loss = cross_entropy2(x, y, ignore_index=1)
     feed = {"p": np.array([[0.5, 0.5], [0.5, 0.5]], "float32"), "y": np.array([[0], [1]])}
     assert fluid.Executor().run(feed=feed, fetch_list=[loss])[0].tolist() == [[np.log(np.float32(2))], [0.0]]
+
+
+def test_tensors_of_a_list_in_a_scope():
+    scope = fluid.core.Scope()
+    tensor = fluid.create_lod_tensor(np.arange(6, dtype="float32").reshape(6, 1), [[1, 2, 3]], fluid.CPUPlace())
+    fluid.core.set_feed_variable(scope, tensor, "feed", 1)
+    found = fluid.core.get_fetch_variable(scope, "feed", 1)
+    assert found.recursive_sequence_lengths() == [[1, 2, 3]]
+    assert np.array(found).ravel().tolist() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="feed holds 2 tensors, got the index 2"):
+        fluid.core.get_fetch_variable(scope, "feed", 2)
+    with pytest.raises(fluid.core.EnforceNotMet, match="no variable none"):
+        fluid.core.get_fetch_variable(scope, "none", 0)
+
+
+@pytest.mark.parametrize("name, value, kind", [
+    ("ints", [1, 2], "INTS"), ("one", 1, "INT"), ("real", -1.5, "FLOAT"), ("text", "abc", "STRING"),
+    ("texts", ["a"], "STRINGS"), ("reals", [0.5], "FLOATS")])
+def test_types_of_attributes_are_those_of_the_enum(name, value, kind):
+    desc = fluid.core.ProgramDesc().block(0).append_op()
+    desc.set_type("test")
+    desc._set_attr(name, value)
+    expected = getattr(fluid.core.AttrType, kind)
+    assert desc.attr_type(name) == expected and str(desc.attr_type(name)) == "AttrType." + kind
+    with fluid.program_guard(fluid.Program()):
+        op = fluid.layers.scale(fluid.data("x", [2], "float32"), 2.0).op
+    assert op.attr_type("scale") == fluid.core.AttrType.FLOAT
+
+
+def test_slots_of_a_description_come_in_the_order_of_their_names():
+    x, label = fluid.data("x", [None, 4], "float32"), fluid.data("label", [None, 1], "int64")
+    desc = fluid.layers.softmax_with_cross_entropy(x, label).op.desc
+    assert desc.input_names() == ["Label", "Logits"] and desc.output_names() == ["Loss", "Softmax"]
+    assert desc.input_arg_names() == ["label", "x"]
+    assert desc.output_arg_names() == desc.output("Loss") + desc.output("Softmax")
+
+
+def test_attributes_of_an_operator_without_arguments():
+    desc = core.ProgramDesc().block(0).append_op()
+    desc.set_type("mul")
+    desc.check_attrs()
+    assert (desc.attr("x_num_col_dims"), desc.attr("y_num_col_dims")) == (1, 1)
+    desc.set_type("dropout")
+    desc._set_attr("dropout_prob", 2.0)
+    with pytest.raises(ValueError, match="dropout_prob"):
+        desc.check_attrs()
+
+
+def test_a_description_from_bytes():
+    x = fluid.data("x", [None, 4], "float32")
+    fluid.layers.fc(x, 2)
+    desc = core.ProgramDesc(fluid.default_main_program().desc.serialize_to_string())
+    assert [op.type() for op in desc.block(0).ops()] == ["mul", "elementwise_add"]

@@ -39,6 +39,32 @@ def test_a_variable(program):
         v.set_dtype(99)
 
 
+def test_a_reader_describes_its_batches(program):
+    """As 1.8.5: also of the buffered reader, in the startup program, in copies and in bytes."""
+    startup = fluid.Program()
+    with fluid.program_guard(program, startup), fluid.unique_name.guard():
+        made = fluid.layers.py_reader(2, [(-1, 3, 4), (-1, 1)], ["float32", "int64"], [0, 1], name="r")
+    read = fluid.Program.parse_from_string(program.desc.serialize_to_string())
+    found = []
+    for one in (program, program.clone(), read, startup):
+        readers = [v.desc for v in one.list_vars() if v.type == KINDS.READER]
+        found.append(len(readers))
+        for v in readers:
+            assert v.shapes() == [[-1, 3, 4], [-1, 1]] and v.lod_levels() == [0, 1]
+            assert v.dtypes() == [KINDS.FP32, KINDS.INT64]
+    assert found == [2, 2, 2, 1]
+    desc = made.desc
+    desc.set_shapes([[2, 2], [3, 3, 3]])
+    desc.set_dtypes([KINDS.INT32, KINDS.FP64])
+    desc.set_lod_levels([1, 0])
+    assert desc.shapes() == [[2, 2], [3, 3, 3]] and desc.lod_levels() == [1, 0]
+    assert desc.dtypes() == [KINDS.INT32, KINDS.FP64]
+    x = program.global_block().var("x").desc
+    for refused in (x.shapes, x.dtypes, x.lod_levels, lambda: x.set_shapes([[1]]), lambda: desc.set_dtypes([99])):
+        with pytest.raises(core.EnforceNotMet):
+            refused()
+
+
 def test_a_description_outlives_its_program():
     def made():
         with fluid.program_guard(fluid.Program(), fluid.Program()):

@@ -124,7 +124,7 @@ def test_operator_members():
     assert op.type == "scale" and op.input("X") == ["x"] and op.output("Out") == [y.name]
     assert op.input("nothing") == [] and op.input_arg_names == ["x"]
     assert op.attr("scale") == 3.0 and op.has_attr("bias") and not op.has_attr("zzz")
-    assert op.attr_type("scale") == "FLOAT" and op.attr("op_role") == 0
+    assert op.attr_type("scale") == fluid.core.AttrType.FLOAT and op.attr("op_role") == 0
     assert op.all_attrs()["bias"] == 1.0 and op.idx == 0
     op._set_attr("scale", 4)
     assert op.attr("scale") == 4.0

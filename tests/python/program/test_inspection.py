@@ -226,7 +226,7 @@ def test_advice_is_given_where_it_learns_the_same():
     own, faster = Measured(trials.Setting(-1), 100.0), Measured(trials.Setting(2, 2), 150.0)
     larger = Measured(trials.Setting(-1, 0, 4), 400.0)
     text = table.table([own, faster, larger], [(trials.Setting(4, 4), "no")], 32)
-    assert "Fastest of those that learn the same: 2 replicas, 2 threads" in text and "fluid.cpu_places(2)" in text
+    assert "Fastest with the same training result: 2 replicas, 2 threads" in text and "fluid.cpu_places(2)" in text
     assert text.splitlines()[1].startswith("the script, batch * 4 *") and "not tried: 4 replicas, 4 threads: no" in text
     assert "as fast as any" in table.table([own, larger], [], 32)
     assert not any(setting.replicas > 1 for setting in trials.settings(1, False, True))

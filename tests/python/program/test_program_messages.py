@@ -135,3 +135,15 @@ except ImportError as error:
 """
     found = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, universal_newlines=True)
     assert found.stdout.strip() == "framework_pb2.ProgramDesc needs the package protobuf: pip install protobuf"
+
+
+def test_blocks_know_the_blocks_of_their_gradients():
+    """The indices are those of Fluid 1.8.5."""
+    with fluid.program_guard(fluid.Program()):
+        start, one = fluid.layers.fill_constant([1], "int64", 0), fluid.data("x", [1])
+        one.stop_gradient = False
+        _, total = fluid.layers.while_loop(lambda i, s: i < 3, lambda i, s: [i + 1, s * one], [start, one])
+        fluid.gradients([fluid.layers.mean(total)], [one])
+        fluid.gradients([fluid.layers.mean(total)], [one])
+        blocks = fluid.default_main_program().blocks
+    assert [(b.forward_block_idx, b.backward_block_idx) for b in blocks] == [(-1, -1), (-1, 2), (1, -1), (1, -1)]

@@ -40,6 +40,11 @@ def test_programs_of_cpp_tests(pattern, program):
     assert program in needed_targets.cpp_targets(pattern)
 
 
+@pytest.mark.parametrize("pattern, loads", [("DeviceRings*", True), ("DeviceRings.AWait*", True), ("DataTest*", False)])
+def test_cpp_tests_get_the_plug_in_that_they_load(pattern, loads):
+    assert (DEVICE in needed_targets.cpp_targets(pattern)) == loads
+
+
 def test_a_filter_that_matches_nothing():
     assert needed_targets.cpp_targets("Nothing.Like.This") == []
     assert needed_targets.cpp_targets("CudaStep*") == []  # they need a toolkit: ./dev cuda

@@ -187,6 +187,14 @@ def test_a_complete_op_lacks_nothing():
     assert "tools/layer_table.py: relu" in text and text.endswith("relu: complete\n")
 
 
+@pytest.mark.parametrize("name, file", [
+    ("l1_norm", "reduce/l1_norm.cc"), ("relu", "math/rectifiers.cc"), ("tanh", "math/activations.cc"),
+    ("equal", "math/compare.cc"), ("reduce_all", "reduce/reduce.cc"), ("arg_max", "tensor/arg_max.cc")])
+def test_the_declaration_is_where_the_op_is_declared(op_checks, name, file):
+    """Not a file that only names the op, such as one that fuses it."""
+    assert op_checks.declaration(name, {"family": file.split("/")[0]}) == ("ok", "src/ops/" + file)
+
+
 def test_an_op_that_is_not_there_lacks_everything():
     code, rows, text = check_op("relu_of_absent")
     assert code == 1, text

@@ -125,6 +125,13 @@ def test_bad_rows(tmp_path, line, words):
     assert made.statistics()["bad_rows"] == 1
 
 
+def test_hashed_text_can_be_required(tmp_path):
+    """The option had no effect with `hash`."""
+    path = write(tmp_path / "a", "red,1\n,2\n")
+    with pytest.raises(ValueError, match="a:2:1: slot kind: a value is missing"):
+        read(data("columns comma\nkind = 0 hash 9 required\nx = 1", [ids("kind"), numbers("x")], path))
+
+
 def test_lines_with_further_fields_on_request(tmp_path):
     path = write(tmp_path / "a", "1,2\n3,4,5\n6,7,8,9\n")
     assert read(data("columns comma ragged\nx = 0-1\n", [numbers("x", 2)], path))["x"] == [[1, 2], [3, 4], [6, 7]]

@@ -27,7 +27,8 @@ def test_feed():
     feed = f.feed([([1, 2], [0]), (np.array([3, 4]), [1])])
     assert np.array_equal(np.array(feed["x"]), [[1, 2], [3, 4]]) and np.array(feed["x"]).dtype == np.float32
     assert np.array_equal(np.array(feed["y"]), [[0], [1]]) and np.array(feed["y"]).dtype == np.int64
-    assert f.feed_names == ["x", "y"]
+    assert f.feed_names == ["x", "y"] and f.feed_shapes == [[-1, 2], [-1, 1]] and f.feed_lod_level == [0, 0]
+    assert [str(dtype) for dtype in f.feed_dtypes] == ["VarType.FP32", "VarType.INT64"]
 
 
 def test_images_are_reshaped():
@@ -220,5 +221,5 @@ def test_numbers_among_arrays_in_sequences():
 def test_lists_among_numbers_raise():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         feeder = fluid.DataFeeder([fluid.layers.data("x", [1])], fluid.CPUPlace())
-    with pytest.raises(ValueError, match="the samples of x must have one shape"):
+    with pytest.raises(ValueError, match="the samples of x must have the same shape"):
         feeder.feed([(1,), ([2],)])

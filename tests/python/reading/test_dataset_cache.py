@@ -145,7 +145,7 @@ def _checksum(data):
     return _fold(h ^ odd, other)
 
 
-HEAD_FORM = "<5Q3q"
+HEAD_FORM = "<5Q4q"
 HEAD = struct.calcsize(HEAD_FORM)
 
 
@@ -155,7 +155,7 @@ def _words(block, at, value):
 
 
 def _head(block, **changed):
-    names = ("words", "starts", "ins_ids", "contents", "bad", "lines", "bytes", "missing")
+    names = ("words", "starts", "ins_ids", "contents", "bad", "lines", "skipped", "bytes", "missing")
     fields = dict(zip(names, struct.unpack(HEAD_FORM, block[:HEAD])), **changed)
     return struct.pack(HEAD_FORM, *(fields[n] for n in names)) + block[HEAD:]
 
@@ -175,6 +175,7 @@ FORGED = {
     "an unknown slot": lambda b, words: _head(b, bad=1) + _bad_row(slot=1000000),
     "an unknown reason": lambda b, words: _head(b, bad=1) + _bad_row(reason=99),
     "a bad row after the rows": lambda b, words: _head(b, bad=1) + _bad_row(rows=1 << 40),
+    "skipped lines of no file": lambda b, words: _head(b, skipped=-1),
     "missing values of no rows": lambda b, words: _head(b, missing=-1),
     "a bad row of no line": lambda b, words: _head(b, bad=1) + _bad_row(line=-5),
     "bytes after it": lambda b, words: b + b"more",

@@ -43,7 +43,7 @@ def nothing_is_left(tmp_path, monkeypatch):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         yield
     assert processes.children() <= started_before
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert len(os.listdir("/proc/self/fd")) <= open_before  # those of earlier tests may be closed meanwhile
     assert set(os.listdir(".")) == files_before
 
 

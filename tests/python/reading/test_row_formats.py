@@ -51,6 +51,48 @@ def test_criteo_as_it_is(tmp_path, kind):
     assert len(set(ids[:, 1])) == 26                   # an empty field is a separate category in each column
 
 
+MARK = b"\xef\xbb\xbf"
+MARKED = [("", "1 7 2 0.5 1\n1 8 2 3 4\n"), ("columns comma\ni = 0\nx = 1-2\n", '7,0.5,1\n8,3,4\n'),
+          ("columns comma\ni = 0\nx = 1-2\n", '"7",0.5,1\n8,3,4\n'),
+          ("columns tab\ni = 0\nx = 1-2\n", "7\t0.5\t1\n8\t3\t4\n"),
+          ("columns comma header\ni = i\nx = a,b\n", '"i",a,b\n7,0.5,1\n8,3,4\n'),
+          ("columns comma\ni = 0 hash 1000\nx = 1-2\n", "7,0.5,1\n8,3,4\n"),
+          ("libsvm\ni = label\nx = value\n", "7 1:0.5 2:1\n8 1:3 2:4\n")]
+
+
+@pytest.mark.parametrize("form, text", MARKED)
+@pytest.mark.parametrize("kind", ("QueueDataset", "InMemoryDataset"))
+def test_a_byte_order_mark_does_not_belong_to_the_first_value(tmp_path, form, text, kind):
+    lists = {"lod_level": 1} if "libsvm" in form else {}
+    slots = [fluid.data("i", [None, 1], "int64"), fluid.data("x", [None, 1 if lists else 2], **lists)]
+    found = []
+    for name, mark in (("a", b""), ("b", MARK)):
+        (tmp_path / name).write_bytes(mark + text.encode())
+        read = _read(tmp_path / name, form, slots, kind, set_share=(0, 0.99999), set_bad_rows=("raise",))[0]
+        found.append({slot: value.tolist() for slot, value in read.items()})
+    assert found[0] == found[1] and len(found[0]["i"]) == 2
+    (tmp_path / "c").write_bytes(MARK)
+    made = fluid.DatasetFactory().create_dataset()
+    made.set_use_var(slots)
+    made.set_filelist([str(tmp_path / "c"), str(tmp_path / "b")])
+    made.set_format(form)
+    if "header" not in form:
+        batch, = made._batches()  # a file that holds nothing else has no lines
+        assert np.array(batch["i"]).tolist() == found[0]["i"]
+
+
+@pytest.mark.parametrize("first", ['1,"x', '1,2,"x', '"x"y,2,3', '"'])
+def test_a_first_line_whose_quotes_do_not_end_is_one_bad_row(tmp_path, first):
+    form, slot = "columns comma\nx = 0\n", fluid.data("x", [None, 1])
+    (tmp_path / "a").write_text(first + "\n2,3,4\n5,6,7\n")
+    assert _read(tmp_path / "a", form, [slot], set_bad_rows=("skip",))[0]["x"].tolist() == [[2], [5]]
+    with pytest.raises(ValueError, match=r"a:1:\d+: a quote does not end"):
+        _read(tmp_path / "a", form, [slot])
+    (tmp_path / "a").write_text('x,y,"z\n2,3,4\n5,6\n')
+    with pytest.raises(ValueError, match=r'a:1:5: a quote does not end in the header: x,y,"z'):
+        _read(tmp_path / "a", "columns comma header\nx = x\n", [slot], set_bad_rows=("skip",))
+
+
 def test_hashes_are_spread_evenly(tmp_path):
     (tmp_path / "a").write_text("".join("%08x\n" % (i * 2654435761 % 2 ** 32) for i in range(20000)))
     got = []

@@ -194,7 +194,7 @@ def test_fetch_handler(files):
                 model.main, model.dataset(files * 200), model.scope,
                 fetch_handler=Keep({"l": model.loss, "p": model.prediction}, period_secs=0.01))
     assert seen[0]["l"].shape == (1,) and seen[0]["p"].shape[1] == 2
-    assert [t.name for t in threading.enumerate() if t.name.startswith("anabranch")] == []
+    assert [t.name for t in threading.enumerate() if t.name == "anabranch fetch handler"] == []
 
 
 def test_a_handler_that_raises_ends_the_pass(files):

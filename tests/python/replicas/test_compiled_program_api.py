@@ -124,3 +124,13 @@ def test_parallel_executor_arguments():
     pe = fluid.ParallelExecutor(use_cuda=False)
     with pytest.raises(ValueError):
         pe.run([], feed=[{"x": ones(1, 4)}])
+
+
+def test_a_dry_run_needs_no_feed():
+    y = doubled()
+    execution = fluid.ExecutionStrategy()
+    execution._dry_run = True
+    exe, program = fluid.Executor(), compiled(exec_strategy=execution)
+    for _ in range(2):
+        assert exe.run(program) == []
+    assert exe.run(compiled(), feed={"x": ones(4, 4)}, fetch_list=[y])[0].sum() == 32

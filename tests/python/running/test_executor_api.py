@@ -339,3 +339,14 @@ def test_datasets_are_refused_clearly():
         exe.train_from_dataset()
     with pytest.raises(TypeError):
         exe.train_from_dataset(dataset=object())
+
+
+@pytest.mark.parametrize("value", [([1.0, 2.0],), ((1, 2),), (np.array([1.0, 2.0], "float32"),)])
+def test_a_tuple_is_fed_as_an_array(value):
+    with fluid.program_guard(fluid.Program()):
+        doubled = fluid.layers.scale(fluid.layers.data("x", [2]), 2.0)
+        exe = fluid.Executor(fluid.CPUPlace())
+        found, = exe.run(fluid.default_main_program(), feed={"x": value}, fetch_list=[doubled])
+        assert found.tolist() == [[2.0, 4.0]]
+        with pytest.raises(RuntimeError, match="feed of x: a Python list"):
+            exe.run(fluid.default_main_program(), feed={"x": list(value)}, fetch_list=[doubled])

@@ -1,4 +1,8 @@
 """Flags reach programs that have run already, by every way of calling them."""
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -65,3 +69,14 @@ def test_flags_that_do_not_exist(flags):
         flags["FLAGS_check_nan_inf"] = "a"
     with pytest.raises(TypeError, match="cannot be deleted"):
         del flags["FLAGS_check_nan_inf"]
+
+
+@pytest.mark.parametrize("value", ["1", "true", "1.8", "1.8.5 "])
+def test_the_exact_mode_has_one_value(value):
+    with pytest.raises(ValueError, match='FLAGS_fluid_exact must be "1.8.5" or empty, got "%s"' % value):
+        fluid.set_flags({"FLAGS_fluid_exact": value})
+    assert fluid.get_flags("FLAGS_fluid_exact") == {"FLAGS_fluid_exact": ""}
+    code = "import anabranch.fluid as fluid; print(fluid.get_flags('FLAGS_fluid_exact'))"
+    run = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True,
+                         env={**os.environ, "FLAGS_fluid_exact": value})
+    assert "FLAGS_fluid_exact must be" in run.stderr and run.stdout.strip() == "{'FLAGS_fluid_exact': ''}"

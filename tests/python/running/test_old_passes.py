@@ -59,8 +59,8 @@ def test_other_passes_leave_results_as_they_are(name):
 
 
 @pytest.mark.parametrize("name, advice", [
-    ("is_test_pass", "clone.for_test=True"), ("sync_batch_norm_pass", "BuildStrategy.sync_batch_norm"),
-    ("conv_bn_fuse_pass", "create_paddle_predictor"), ("graph_to_program_pass", "Program.clone")])
+    ("graph_to_program_pass", "IrGraph.to_program"), ("sync_batch_norm_pass", "BuildStrategy.sync_batch_norm"),
+    ("conv_bn_fuse_pass", "create_paddle_predictor"), ("cpu_quantize_pass", "run the model in float32")])
 def test_a_pass_that_changes_results_is_refused_with_advice(name, advice):
     builder = fluid.BuildStrategy()._finalize_strategy_and_create_passes()
     before = [p.type() for p in builder.all_passes()]
@@ -91,6 +91,9 @@ def test_the_graph_is_drawn(tmp_path):
     assert any("digraph" in file.read_text() for file in tmp_path.iterdir())
 
 
-def test_a_pass_is_not_applied_to_a_graph():
-    with pytest.raises(NotImplementedError, match="add it to the passes of a BuildStrategy"):
+def test_a_pass_of_graphs_is_refused_by_a_strategy():
+    core.get_pass("is_test_pass")
+    with pytest.raises(NotImplementedError, match="is_test_pass is not offered to a BuildStrategy.*for_test=True"):
+        fluid.BuildStrategy()._finalize_strategy_and_create_passes().append_pass("is_test_pass")
+    with pytest.raises(TypeError, match="graph must be a core.Graph, got NoneType"):
         core.get_pass("fc_fuse_pass").apply(None)

@@ -19,7 +19,7 @@ BUILD = {
     "sync_batch_norm": False, "trainer_id": 0, "trainers_endpoints": [], "use_hierarchical_allreduce": False,
 }
 EXECUTION = {"allow_op_delay": False, "num_iteration_per_drop_scope": 100, "num_iteration_per_run": 1, "num_threads": 0,
-             "use_cuda": False, "use_experimental_executor": True, "use_thread_barrier": False}
+             "use_cuda": True, "use_experimental_executor": True, "use_thread_barrier": False}
 WRONG = {bool: "yes", int: 1.5, str: 3, list: 3, set: 3, type(None): "auto"}
 
 

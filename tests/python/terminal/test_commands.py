@@ -44,6 +44,7 @@ def test_each_command_has_help(name):
 #: Of each command: a call that goes wrong with 1, or None where there is none; one that goes well; what that prints.
 CALLS = {
     "completion": (None, ["fish"], "complete -c anabranch"),
+    "data": (["stats", "nothing"], ["stats", "a.csv"], "schema.number('x')"),
     "doctor": (None, ["--quick"], "processor"),
     "draw": (["nothing"], ["--out", "net.svg", "model"], "net.svg"),
     "explain": (["nothing"], ["model"], "fuse_fc"),
@@ -52,11 +53,15 @@ CALLS = {
     "launch": (["--workers", "1", "--servers", "1", "fails.py"], ["--nproc", "1", "well.py"], "well"),
     "profile": (["well.py"], None, None),
     "ps": (["top", "--count", "1", "127.0.0.1:1"], None, None),
+    "publish": (["nothing", "copies", "--model", "nothing"], [".", "copies", "--model", "model"], ""),
     "run": (["fails.py"], ["well.py"], "well"),
     "serve": (["--port", "0", "nothing"], None, None),
     "strategies": (["nowhere.py"], None, None),
     "summary": (["nothing"], ["model"], "10 values"),
+    "table": (["stat", "nothing"], None, None),
+    "train": (["nothing"], ["a.csv", "--label", "y", "--no-run"], "wrote train_a.py"),
     "tune": (["well.py"], None, None),
+    "versions": (["nothing"], ["."], "growable tables"),
 }
 
 
@@ -64,6 +69,7 @@ CALLS = {
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("calls")
     (path / "well.py").write_text("print('well')\n")
+    (path / "a.csv").write_text("x,y\n1,2\n3,4\n")
     (path / "fails.py").write_text("raise SystemExit('failed')\n")
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
@@ -97,7 +103,8 @@ def test_help_explains_every_kind_of_name():
     for name, words in (("NotFound", "## What to do"), ("EndOfData", "reader.reset()"), ("fluid.layers.fc", "Args:"),
                         ("optimizer.Adam", "Adam"), ("check_nan_inf", "FLAGS_check_nan_inf, now"),
                         ("fused_elemwise_activation", "operator"), ("serve", "usage: anabranch serve"),
-                        ("Predictor", "anabranch.Predictor(dirname"), ("anabranch.Loop", "anabranch.Loop("),
+                        ("Predictor", "anabranch.Predictor(dirname"), ("Schema", "anabranch.Schema("),
+                        ("Feature", "step after one that computes ids"), ("anabranch.Loop", "anabranch.Loop("),
                         ("callbacks.EarlyStopping", "patience"), ("GrowableTable", "fluid.GrowableTable("),
                         ("warm_start", "anabranch.warm_start("), ("Checkpoints", "folder"),
                         ("Predictor.run", "Runs the model on one batch")):
@@ -110,8 +117,8 @@ def test_help_explains_every_kind_of_name():
 
 def test_the_package_lists_and_suggests_its_own_names():
     assert {"Checkpoints", "Loop", "Predictor", "warm_start"} <= set(dir(anabranch_package))
-    with pytest.raises(AttributeError, match="no attribute 'Chekpoints'; did you mean Checkpoints"):
-        _ = anabranch_package.Chekpoints
+    with pytest.raises(AttributeError, match="no attribute 'Checkpoint'; did you mean Checkpoints"):
+        _ = anabranch_package.Checkpoint
 
 
 def test_bash_completes_commands_and_options():

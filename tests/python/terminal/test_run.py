@@ -114,11 +114,11 @@ def test_what_is_absent_raises_when_it_is_used_and_is_listed_at_the_end(tmp_path
     done = run(tmp_path, r"""
 import paddle.fluid as fluid
 from paddle.fluid.dygraph.nn import Conv2D
-from paddle.fluid.contrib.slim.quantization import QuantizationTransformPass
+from paddle.fluid.contrib.slim.quantization import QuantizationStrategy
 from paddle.fluid.incubate.fleet.parameter_server.pslib import fleet
 from paddle.fluid.trainer_desc import TrainerDesc
 print(isinstance(3, fluid.dygraph.Layer))
-for use in (lambda: Conv2D(1, 2, 3), lambda: fluid.dygraph.guard(), QuantizationTransformPass, lambda: fleet.init(),
+for use in (lambda: Conv2D(1, 2, 3), lambda: fluid.dygraph.guard(), QuantizationStrategy, lambda: fleet.init(),
             lambda: type("Net", (), {}) and exec("class Net(fluid.dygraph.Layer): pass\nNet()", {"fluid": fluid}),
             lambda: fluid.dygraph.Linear.weight):
     try:
@@ -132,7 +132,7 @@ except AttributeError as e:
 """)
     assert lines(done) == [
         "False", "fluid.dygraph.nn.Conv2D", "fluid.dygraph.guard",
-        "fluid.contrib.slim.quantization.QuantizationTransformPass", "pslib.fleet.init", "fluid.dygraph.Layer",
+        "fluid.contrib.slim.quantization.QuantizationStrategy", "pslib.fleet.init", "fluid.dygraph.Layer",
         "fluid.dygraph.Linear.weight", "module 'anabranch.fluid.dygraph' has no attribute 'no_such_name'"]
     listed = [line for line in done.stderr.splitlines() if "not offered" in line]
     assert len(listed) == 1 and "fluid.dygraph.nn.Conv2D" in listed[0] and "fluid.trainer_desc.TrainerDesc" in listed[0]

@@ -35,11 +35,14 @@ from .version_check import load_op_library, require_version
 
 if TYPE_CHECKING:
     from .imperative import _dygraph_guard, _dygraph_tracer, dygraph_only
+    from .ir_graph import IrGraph
+    from .ir_nodes import IrNode, IrOpNode, IrVarNode
     from .op_protos import OpProtoHolder, get_all_op_protos
 
 #: Names that few programs use, and their modules, which are imported at first use.
 _LATER = {**dict.fromkeys(("OpProtoHolder", "get_all_op_protos"), "op_protos"),
-          **dict.fromkeys(("_dygraph_guard", "_dygraph_tracer", "dygraph_only"), "imperative")}
+          **dict.fromkeys(("_dygraph_guard", "_dygraph_tracer", "dygraph_only"), "imperative"),
+          **dict.fromkeys(("IrNode", "IrOpNode", "IrVarNode"), "ir_nodes"), "IrGraph": "ir_graph"}
 
 GRAD_VAR_SUFFIX = GRAD_SUFFIX
 TEMP_VAR_NAME, ZERO_VAR_SUFFIX, CONTROL_DEP_VAR_PREFIX = "@TEMP@", "@ZERO", "__control_var"
@@ -76,5 +79,6 @@ __all__ = [
     "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME",
     "ZERO_VAR_SUFFIX", "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
     "context", "defaults", "unique_name", "_get_var", "pruning", "_cpu_num", "_current_expected_place",
-    "OpProtoHolder", "_dygraph_guard", "_dygraph_tracer", "dygraph_only", "get_all_op_protos",
+    "IrGraph", "IrNode", "IrOpNode", "IrVarNode", "OpProtoHolder", "_dygraph_guard", "_dygraph_tracer", "dygraph_only",
+    "get_all_op_protos",
 ]

@@ -89,6 +89,12 @@ class Block:
         """int: index of the block whose gradient this one computes, -1 for none."""
         return self.desc.forward_block
 
+    @property
+    def backward_block_idx(self) -> int:
+        """int: index of the first block that computes gradients of this one, -1 for none."""
+        blocks = (self.program.block(i) for i in range(self.program.num_blocks))
+        return next((block.idx for block in blocks if block.forward_block_idx == self.idx), -1)
+
     def _set_forward_block_idx(self, idx):
         self.desc.forward_block = idx
 
@@ -196,7 +202,8 @@ class Block:
             block._adopt(known)
             parameter = known
         if initializer is not None:
-            writers = [op for op in block.ops if parameter.name in op.output_arg_names]
+            # No op writes a variable that was not there.
+            writers = [op for op in block.ops if parameter.name in op.output_arg_names] if known is not None else []
             if len(writers) > 1:
                 raise NotAllowed("parameter %s is already initialized by %d ops" % (parameter.name, len(writers)))
             if not writers:
@@ -249,6 +256,11 @@ class Block:
                 ops.append(op)
             self._op_wrappers, self._ops, self._ops_version = fresh, ops, version
         return list(self._ops)
+
+    def _last_op(self):
+        """The last operator, in time that does not depend on their number."""
+        desc = self.desc.op(self.desc.op_size() - 1)
+        return self._op_wrappers.get(desc) or Operator(self, desc)
 
     def append_op(self, type: str | None = None, inputs: dict[str, Any] | None = None,
                   outputs: dict[str, Any] | None = None, attrs: dict[str, Any] | None = None,

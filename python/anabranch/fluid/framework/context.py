@@ -22,6 +22,9 @@ class OpRole(enum.IntFlag):
     Loss = 0x0100
     NotSpecified = 0x1000
 
+    def __str__(self) -> str:
+        return "OpRole.%s" % self.name if self.name else str(int(self))
+
 
 class _NameScope:
     """A node of the tree of name scopes; equal names under one parent are numbered."""

@@ -61,6 +61,11 @@ def slots_of(type: Any, given: Any, direction: Any) -> Any:
     return slots
 
 
+#: Operators that Fluid 1.8.5 runs without a kernel.
+_WITHOUT_KERNEL = frozenset((
+    "feed", "fetch", "recurrent", "go", "rnn_memory_helper_grad", "conditional_block", "while", "send", "recv",
+    "listen_and_serv", "fl_listen_and_serv", "ncclInit", "select", "checkpoint_notify", "gen_nccl_id", "c_gen_nccl_id",
+    "c_comm_init", "c_sync_calc_stream", "c_sync_comm_stream"))
 _PLAIN = frozenset((bool, int, float, str))
 
 
@@ -139,8 +144,8 @@ class Operator:
         """bool: whether the op has this attribute."""
         return self.desc.has_attr(name)
 
-    def attr_type(self, name: str) -> str:
-        """str: type of an attribute, ``INT``, ``FLOATS`` ..."""
+    def attr_type(self, name: str) -> Any:
+        """core.AttrType: type of an attribute, ``AttrType.INT``, ``AttrType.FLOATS`` ..."""
         return self.desc.attr_type(name)
 
     @property
@@ -185,6 +190,12 @@ class Operator:
 
     def _block_attr(self, name):
         return self.attr(name)
+
+    def _blocks_attr(self, name):
+        return [self.block.program.block(index) for index in self._blocks_attr_ids(name)]
+
+    def _has_kernel(self, op_type):
+        return op_type not in _WITHOUT_KERNEL
 
     def _blocks_attr_ids(self, name):
         return [b.idx for b in self.desc.attr(name)]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ class Program:
         self._current_role = OpRole.Forward
         self._current_role_var = []
         self._seed_given = desc.random_seed != 0
+        #: Copies for tests, of this program and of its copies, whose lookups follow when tables move to servers.
+        self._test_programs = weakref.WeakSet()
         # Set by distributed training and readers.
         self._is_distributed = False
         self._is_chief = False
@@ -200,7 +203,11 @@ class Program:
             >>> test is main
             False
         """
-        return pruning.clone_for_test(self) if for_test else pruning.clone(self)
+        if not for_test:
+            return pruning.clone(self)
+        copy = pruning.clone_for_test(self)
+        self._test_programs.add(copy)
+        return copy
 
     def _prune(self, targets):
         """A copy of the part that ``targets`` (Variables, Operators or names) need."""

@@ -305,7 +305,7 @@ class Variable(VariableOperators):
         self._needs_dygraph("gradient()")
 
     def clear_gradient(self) -> None:
-        """Raises AssertionError: in a Program, gradients last one run."""
+        """Raises AssertionError: a Program computes its gradients in each run."""
         self._needs_dygraph("clear_gradient()")
 
     def detach(self) -> None:

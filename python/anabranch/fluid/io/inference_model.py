@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ..._near import near
 from .. import arguments, unique_name
-from ..errors import RELATIVE, InvalidType, InvalidValue, also
+from ..errors import RELATIVE, InvalidType, InvalidValue, MissingFile, also
 from ..framework import Program, Variable, VarType, get_flags, program_guard
+from ..scope import global_scope
+from . import integer_weights
 from .variables import _chosen, _valid_program, check_executor, is_persistable, load_persistables, write_vars
 
 if TYPE_CHECKING:
+    from ...schema import Schema
     from ..executor import Executor
 
 
@@ -20,7 +23,7 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
                          target_vars: Variable | Sequence[Variable], executor: Executor,
                          main_program: Program | None = None, model_filename: str | None = None,
                          params_filename: str | None = None, export_for_deployment: bool = True,
-                         program_only: bool = False) -> list[str]:
+                         program_only: bool = False, schema: Schema | None = None) -> list[str]:
     """Saves the part of a program, with its parameters, that computes ``target_vars`` from the fed variables.
 
     Args:
@@ -33,12 +36,15 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
         params_filename (str, optional): name of one file for all parameters. Default: one file per parameter.
         export_for_deployment (bool): False saves the whole program, as ``<model>.main_program``. Default True.
         program_only (bool): whether to save the program without its parameters. Default False.
+        schema (Schema, optional): the ``anabranch.Schema`` of the data. ``Predictor.run_rows`` and ``anabranch serve``
+            then take raw rows. Default None: raw rows are not possible.
 
     Returns:
         list of str: names of the fetched variables.
 
     Raises:
-        ValueError: names or targets have the wrong type, or a fed name is not in the program.
+        ValueError: names or targets have the wrong type, a fed name is not in the program, or the schema has no feature
+            for it.
         TypeError: ``main_program`` is not a Program.
 
     Examples:
@@ -70,6 +76,8 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
         if name not in variables:
             raise InvalidValue("save_inference_model: feeded_var_names must name variables of the program, which has "
                                "no %r%s" % (name, near(name, variables)))
+    if schema is not None:
+        schema._check_inputs("save_inference_model", [variables[name] for name in feeds])
     whole = program.clone()
     names = _scaled_targets(whole, targets)
     model = model_filename or "__model__"
@@ -83,7 +91,23 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
             variables = _chosen(saved, None, is_persistable, "save_inference_model")
             params = os.path.basename(params_filename) if params_filename else None
             write_vars(variables, dirname, params, moments=False, files=files)
+        _add_schema(files, dirname, model_filename, schema)
     return names
+
+
+def schema_path(folder: str, model_filename: str | None) -> str:
+    """str: the file of the schema of a model."""
+    return os.path.join(os.fspath(folder), _core.schema_file(os.path.basename(model_filename or "__model__")))
+
+
+def _add_schema(files, dirname, model_filename, schema):
+    """Adds the schema of a model to its files, or removes that of the model that they replace: without a schema, raw
+    rows raise an error, and with another one they would give wrong answers."""
+    path = schema_path(dirname, model_filename)
+    if schema is not None:
+        files.add(path, schema.to_json().encode())
+    elif os.path.exists(path):
+        os.unlink(path)
 
 
 def _scaled_targets(program, targets):
@@ -175,7 +199,8 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
 
     Raises:
         ValueError: there is no such folder, the program is of a different version, or an operator has side effects.
-        EnforceNotMet: a file is missing or damaged.
+        FileNotFoundError: the folder has no program file.
+        EnforceNotMet: another file is missing, or a file is damaged.
     """
     if pserver_endpoints is not None:
         raise InvalidValue("load_inference_model: pserver_endpoints must be None in this build, got %r"
@@ -188,6 +213,8 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
         if not os.path.isdir(dirname):
             raise InvalidValue("load_inference_model: there is no folder %s" % _near_folder(os.fspath(dirname)))
         path = os.path.join(os.fspath(dirname), os.path.basename(model_filename or "__model__"))
+        if not os.path.exists(path):
+            raise MissingFile("load_inference_model: the folder %s has no file %s" % (dirname, os.path.basename(path)))
         data = _core.read_file_of(os.fspath(dirname), path)
     program = Program.parse_from_string(data)
     if not trusted:
@@ -201,6 +228,7 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
         params_filename = os.path.basename(params_filename)
     if any(v.persistable for v in program.list_vars() if v.name not in ("feed", "fetch")):
         load_persistables(executor, dirname, program, params_filename)
+        integer_weights.restore(program, global_scope())
     return [program, feeds, targets]
 
 

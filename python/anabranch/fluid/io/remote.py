@@ -34,7 +34,7 @@ def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> Non
     if filename is not None:
         raise InvalidValue("save_persistables: filename must be None for variables on servers, got %r" % (filename,))
     os.makedirs(dirname, exist_ok=True)
-    mine = _mine(program)
+    mine = workers_own(program)
     if mine:
         variables.save_vars(executor, dirname, program, vars=mine)
     pull_persistables(program, dirname, program._parameters_on_pservers.variables())
@@ -51,25 +51,34 @@ def pull_persistables(program: Any, dirname: str, remote: Mapping[str, Any]) -> 
     trainer = trainer_of(program)
     for name, variable in remote.items():
         if variable.growable:
-            shards = [(part.endpoint, part.name) for part in variable.parts]
-            _cluster.save_table(trainer, shards, os.path.join(dirname, name))
+            _cluster.save_table(trainer, shards_of(variable), os.path.join(dirname, name))
             continue
-        parts = [_cluster.pull(trainer, part.endpoint, part.name) for part in variable.parts]
         holder, scope = Program(), _core.Scope()
         made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
-        scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), _core.CPUPlace())
+        pull_into(scope, trainer, name, variable)
         with scope_guard(scope):
             variables.write_vars([made], dirname, None)
 
 
+def shards_of(variable: Any) -> list[tuple[str, str]]:
+    """list of tuple: (server, name there) of each part of a RemoteVariable."""
+    return [(part.endpoint, part.name) for part in variable.parts]
+
+
+def pull_into(scope: Any, trainer: int, name: str, variable: Any) -> None:
+    """Puts the current value of a RemoteVariable, which is not a growable table, into a scope."""
+    parts = [_cluster.pull(trainer, *shard) for shard in shards_of(variable)]
+    scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), _core.CPUPlace())
+
+
 def load_mine(executor: Any, dirname: str, program: Any) -> None:
     """Loads the variables that no server has, such as moving averages, from the files of :func:`save_remote`."""
-    found = [var for var in _mine(program) if os.path.exists(os.path.join(dirname, var.name))]
+    found = [var for var in workers_own(program) if os.path.exists(os.path.join(dirname, var.name))]
     if found:
         variables.load_vars(executor, dirname, program, vars=found)
 
 
-def _mine(program: Any) -> list[Any]:
+def workers_own(program: Any) -> list[Any]:
     """Variables that only the worker keeps."""
     remote = program._parameters_on_pservers.variables()
     return [var for var in program.list_vars()
@@ -81,7 +90,8 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
     """Loads a server's shards of the variables in ``dirname``, which any number of servers may have saved.
 
     Args:
-        dirname (str): folder of whole variables, one file each.
+        dirname (str): folder of whole variables, one file each; or a checkpoint of ``fleet.save_persistables`` with a
+            ``mode``, or a folder of those, of which the latest whole one is used.
         program (Program): the server's.
         endpoint (str): the server.
 
@@ -91,18 +101,19 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
     Raises:
         ValueError: a file has the wrong shape; no variable is changed.
     """
+    from ...checkpoints.whole import saved_in  # imports this package
     values, tables, missing = {}, _core.Scope(), []
     servers = program._endpoints
+    saved = saved_in(dirname)
     for kept in kept_by(program, endpoint):
-        var, path = program.global_block().var(kept.name), os.path.join(dirname, kept.whole)
-        if not os.path.exists(path):
+        var = program.global_block().var(kept.name)
+        if not saved.has(kept.whole):
             missing.append(kept.name)
         elif is_growable(var):
-            _core.check_file_of(dirname, path)
-            _core.load_growable_table(tables.var(kept.name), global_scope().find_var(kept.name), kept.name, path,
-                                      servers.index(endpoint), len(servers))
+            saved.load_table(kept.whole, tables.var(kept.name), global_scope().find_var(kept.name), kept.name,
+                             servers.index(endpoint), len(servers))
         else:
-            values[kept.name] = _rows(dirname, kept, var)
+            values[kept.name] = _rows(dirname, kept, saved.value(kept.whole, var), var)
     for name, value in values.items():
         global_scope().var(name).get_tensor().set(value, _core.CPUPlace())
     for name in tables.local_var_names():
@@ -110,8 +121,7 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
     return missing
 
 
-def _rows(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
-    whole = _read(dirname, kept, var)
+def _rows(dirname: str, kept: KeptVariable, whole: numpy.ndarray, var: Any) -> numpy.ndarray:
     shape, begin, found = tuple(var.shape), 0, whole
     if kept.shard is not None:
         begin = kept.shard.begin
@@ -120,12 +130,3 @@ def _rows(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
         raise InvalidValue("%s: the file %s has shape %s, but this server keeps shape %s of it from row %d on"
                            % (dirname, kept.whole, list(whole.shape), list(shape), begin))
     return found
-
-
-def _read(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
-    holder = Program()
-    made = holder.global_block().create_var(name=kept.whole, dtype=var.dtype, persistable=True,
-                                            shape=[-1] * len(var.shape))
-    with scope_guard(_core.Scope()):
-        variables.load_vars(None, dirname, holder, vars=[made])
-        return numpy.array(global_scope().find_var(kept.whole).get_tensor())

@@ -5,9 +5,12 @@ import os
 from typing import Any
 
 from ... import _core
-from ..errors import NotAllowed, NotOffered
+from ..errors import InvalidValue, NotAllowed, NotOffered
 from ..growable_table import check_file_name, is_growable
 from ..scope import global_scope
+
+#: Suffix of the file of a table's changes since the link before.
+CHANGES = ".changes"
 
 
 def split(variables: Any) -> Any:
@@ -49,8 +52,47 @@ def save_tables(paths: Any, files: Any, moments: Any = True) -> None:
         held[name].save(path, moments, files)
 
 
-def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
-    """Reads tables of a folder into ``scope``. Rules are those of the tables in the global scope.
+def chain_of(path: str) -> list[str]:
+    """list of str: the files of a table's chain up to ``path``, from the one with all rows on; only ``path`` if it has
+    all rows. The chain's files are in folders whose names differ in their number, for example ``checkpoint-000007``.
+
+    Raises:
+        InvalidValue: a link is missing.
+    """
+    files: list[str] = []
+    while not os.path.exists(path):
+        changes = path + CHANGES
+        if not os.path.exists(changes):
+            if files:
+                raise InvalidValue("%s does not exist: %s follows it" % (changes, files[0]))
+            return [path]
+        before = _core.link_before(changes)
+        folder, name = os.path.split(path)
+        stem = folder.rstrip("0123456789")
+        number = folder[len(stem):]
+        if not number or not 0 <= before < int(number):
+            raise InvalidValue("%s follows link %d: no folder with this number stands before it" % (changes, before))
+        files.insert(0, changes)
+        path = os.path.join("%s%0*d" % (stem, len(number), before), name)
+    return [path, *files]
+
+
+def load_table(value: Any, like: Any, name: str, path: str, chain: Any = None, server: int = 0,
+               servers: int = 1) -> None:
+    """Gives ``value`` the table of a file, or of a chain that ends there, by the rules of ``like`` or its own. Of
+    several ``servers``, one takes its part of the rows."""
+    if chain is None:
+        files = chain_of(path)
+        if len(files) == 1:
+            _core.load_growable_table(value, like, name, path, server, servers)
+            return
+        chain = _core.TableChain(files)
+    _core.load_table_chain(value, like, name, chain, server, servers)
+
+
+def read_tables(tables: Any, files: Any, scope: Any, folder: Any, chains: Any = None) -> None:
+    """Reads tables of a folder into ``scope``. Rules are those of the tables in the global scope. ``chains``: name ->
+    TableChain of tables that have been checked.
 
     Raises:
         RuntimeError: the rows in a file have the wrong width.
@@ -59,7 +101,7 @@ def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
     for v in tables:
         _core.check_file_of(os.fspath(folder), files[v.name])
         fresh = scope.var(v.name)
-        _core.load_growable_table(fresh, global_scope().find_var(v.name), v.name, files[v.name])
+        load_table(fresh, global_scope().find_var(v.name), v.name, files[v.name], (chains or {}).get(v.name))
         width = _core.growable_table(fresh).width
         if width != v.shape[1]:
             raise NotAllowed("the growable table %s has rows of %d numbers in the program, the file %s has rows of %d"

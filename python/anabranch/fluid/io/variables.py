@@ -206,8 +206,12 @@ def load_vars(executor: Executor | None, dirname: str | None, main_program: Prog
         main_program = _valid_program(main_program)
     check_executor(executor, "load_vars")
     chosen = _chosen(main_program, vars, predicate, "load_vars")
-    if not chosen:
-        return
+    if chosen:
+        read_vars(chosen, dirname, filename)
+
+
+def read_vars(chosen: Any, dirname: Any, filename: Any, chains: Any = None) -> None:
+    """Reads all of ``chosen`` and then changes the global scope. ``chains``: as for ``tables.read_tables``."""
     data = filename if dirname is None and isinstance(filename, bytes) else None
     one_file = None if data is not None else _file_name("load_vars", filename)
     fresh = _core.Scope()
@@ -228,7 +232,7 @@ def load_vars(executor: Executor | None, dirname: str | None, main_program: Prog
                 fresh.var(v.name).get_selected_rows()
         if names:
             _core.load_vars(fresh, names, os.fsdecode(dirname), one_file or "")
-    tables.read_tables(growable, table_files, fresh, dirname)
+    tables.read_tables(growable, table_files, fresh, dirname, chains)
     for v in chosen:
         if isinstance(v, Parameter):
             _check_shape(v, fresh.var(v.name).get_tensor().shape())

@@ -38,9 +38,6 @@ from .structures import flat, mapped
 
 __all__ = ["BeamSearchDecoder"]
 
-#: The logarithm of a probability that is never chosen.
-_NEVER = -1e9
-
 
 class BeamSearchDecoder(Decoder, Described):
     """A decoder that continues the ``beam_size`` best beams of each sequence.
@@ -85,6 +82,8 @@ class BeamSearchDecoder(Decoder, Described):
         finished: Any
         lengths: Any
 
+    kinf = 1e9  # the logarithm of a probability that is never chosen is -kinf
+
     def __init__(self, cell: RNNCell, start_token: int, end_token: int, beam_size: int,
                  embedding_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None) -> None:
         self.cell, self.embedding_fn, self.output_fn = cell, embedding_fn, output_fn
@@ -111,27 +110,27 @@ class BeamSearchDecoder(Decoder, Described):
         x = reshape(x, shape=[0] * (rank - 1) + [-1])
         return transpose(x, [rank - 1, *range(rank - 1)])
 
-    def _beams_of(self, x):
+    def _split_batch_beams(self, x):
         """Reshapes [batch * beam, ...] to [batch, beam, ...]."""
         check.variable(x, "x", "BeamSearchDecoder")
         return reshape(x, shape=[-1, self.beam_size, *x.shape[1:]])
 
-    def _rows_of(self, x):
+    def _merge_batch_beams(self, x):
         """Reshapes [batch, beam, ...] to [batch * beam, ...]."""
         check.variable(x, "x", "BeamSearchDecoder")
         return reshape(x, shape=[-1, *x.shape[2:]])
 
-    def _for_each_beam(self, x):
+    def _expand_to_beam_size(self, x):
         """Repeats [batch, ...] to [batch, beam, ...]."""
         check.variable(x, "inits", "BeamSearchDecoder")
         return expand(unsqueeze(x, [1]), [1, self.beam_size] + [1] * (len(x.shape) - 1))
 
-    def _chosen(self, x, beams):
-        """Selects ``beams`` [batch, beam] of ``x`` [batch, n, ...]."""
-        count = cast(self.batch_size, beams.dtype)
+    def _gather(self, x, indices, batch_size):
+        """Selects ``indices`` [batch, beam] of ``x`` [batch, n, ...]."""
+        count = cast(batch_size, indices.dtype)
         count.stop_gradient = True
-        rows = expand(unsqueeze(range_of(0, count, 1, beams.dtype), [1]), [1, self.beam_size])
-        places = stack([rows, beams], axis=2)
+        rows = expand(unsqueeze(range_of(0, count, 1, indices.dtype), [1]), [1, self.beam_size])
+        places = stack([rows, indices], axis=2)
         places.stop_gradient = True
         return gather_nd(x, places)
 
@@ -153,9 +152,9 @@ class BeamSearchDecoder(Decoder, Described):
         self.batch_size = shape_of(state)[0]
         self.start_token_tensor = fill_constant(shape=[1], dtype="int64", value=self.start_token)
         self.end_token_tensor = fill_constant(shape=[1], dtype="int64", value=self.end_token)
-        cell_states = mapped(self._for_each_beam, initial_cell_states)
-        tokens = self._for_each_beam(expand(self.start_token_tensor, [self.batch_size]))
-        first_alone = np.array([[0.0] + [_NEVER] * (self.beam_size - 1)], dtype="float32")
+        cell_states = mapped(self._expand_to_beam_size, initial_cell_states)
+        tokens = expand(unsqueeze(expand(self.start_token_tensor, [self.batch_size]), [1]), [1, self.beam_size])
+        first_alone = np.array([[0.0] + [-self.kinf] * (self.beam_size - 1)], dtype="float32")
         log_probs = expand(assign(first_alone), [self.batch_size, 1])
         finished = fill_constant_batch_size_like(input=state, shape=[-1, self.beam_size], dtype="bool", value=0,
                                                  force_cpu=True)
@@ -163,31 +162,36 @@ class BeamSearchDecoder(Decoder, Described):
         inputs = self.embedding_fn(tokens) if self.embedding_fn else tokens
         return inputs, self.StateWrapper(cell_states, log_probs, finished, lengths), finished
 
-    def _scores(self, logits, beams):
-        """[batch, beam * tokens]: score of each continuation of a beam. A finished beam continues only with the end
-        token."""
-        only_end = np.full([logits.shape[-1]], _NEVER, dtype="float32")
-        only_end[self.end_token] = 0
-        only_end = assign(only_end)
-        log_probs = log(softmax(logits))
-        ended = cast(beams.finished, log_probs.dtype)
-        of_ended = elementwise_mul(expand(unsqueeze(ended, [2]), [1, 1, logits.shape[-1]]), only_end)
-        log_probs = of_ended - elementwise_mul(log_probs, (ended - 1), axis=0)
-        return elementwise_add(log_probs, beams.log_probs, axis=0)
+    def _mask_probs(self, probs, finished):
+        """Logarithms of probabilities [batch, beam, tokens]: a finished beam continues only with the end token."""
+        ended = cast(finished, probs.dtype)
+        of_ended = elementwise_mul(expand(unsqueeze(ended, [2]), [1, 1, self.vocab_size]), self.noend_mask_tensor)
+        return of_ended - elementwise_mul(probs, (ended - 1), axis=0)
 
-    def _searched(self, logits, cell_states, beams):
-        """Returns the best continuations: (OutputWrapper, StateWrapper)."""
-        if not -logits.shape[-1] <= self.end_token < logits.shape[-1]:
+    def _count_tokens(self, logits):
+        """Sets the attributes that depend on the number of tokens."""
+        self.vocab_size = logits.shape[-1]
+        if not -self.vocab_size <= self.end_token < self.vocab_size:
             raise InvalidValue("BeamSearchDecoder: end_token must be one of %d tokens, got %d"
-                               % (logits.shape[-1], self.end_token))
-        tokens = fill_constant(shape=[1], dtype="int64", value=logits.shape[-1])
-        log_probs = self._scores(logits, beams)
-        flat_shape = [-1, self.beam_size * logits.shape[-1]]
+                               % (self.vocab_size, self.end_token))
+        only_end = np.full([self.vocab_size], -self.kinf, dtype="float32")
+        only_end[self.end_token] = 0
+        self.vocab_size_tensor = fill_constant(shape=[1], dtype="int64", value=self.vocab_size)
+        self.noend_mask_tensor = assign(only_end)
+
+    def _beam_search_step(self, time, logits, next_cell_states, beam_state):
+        """Returns the best continuations: (OutputWrapper, StateWrapper)."""
+        self._count_tokens(logits)
+        log_probs = self._mask_probs(log(softmax(logits)), beam_state.finished)
+        flat_shape = [-1, self.beam_size * self.vocab_size]
+        log_probs = elementwise_add(log_probs, beam_state.log_probs, axis=0)
         scores, places = topk(reshape(log_probs, flat_shape), k=self.beam_size)
-        parents, chosen = elementwise_floordiv(places, tokens), elementwise_mod(places, tokens)
-        log_probs = self._chosen(reshape(log_probs, flat_shape), places)
-        cell_states = mapped(lambda x: self._chosen(x, parents), cell_states)
-        finished, lengths = self._chosen(beams.finished, parents), self._chosen(beams.lengths, parents)
+        parents = elementwise_floordiv(places, self.vocab_size_tensor)
+        chosen = elementwise_mod(places, self.vocab_size_tensor)
+        log_probs = self._gather(reshape(log_probs, flat_shape), places, self.batch_size)
+        cell_states = mapped(lambda x: self._gather(x, parents, self.batch_size), next_cell_states)
+        finished = self._gather(beam_state.finished, parents, self.batch_size)
+        lengths = self._gather(beam_state.lengths, parents, self.batch_size)
         lengths = lengths + cast(logical_not(finished), lengths.dtype)
         finished = logical_or(finished, equal(chosen, self.end_token_tensor))
         return (self.OutputWrapper(scores, chosen, parents),
@@ -209,13 +213,13 @@ class BeamSearchDecoder(Decoder, Described):
         Raises:
             ValueError: the end token is not one of the tokens.
         """
-        inputs = mapped(self._rows_of, inputs)
-        cell_states = mapped(self._rows_of, states.cell_states)
+        inputs = mapped(self._merge_batch_beams, inputs)
+        cell_states = mapped(self._merge_batch_beams, states.cell_states)
         outputs, cell_states = self.cell(inputs, cell_states, **kwargs)
-        outputs, cell_states = mapped(self._beams_of, outputs), mapped(self._beams_of, cell_states)
+        outputs, cell_states = mapped(self._split_batch_beams, outputs), mapped(self._split_batch_beams, cell_states)
         if self.output_fn is not None:
             outputs = self.output_fn(outputs)
-        found, states = self._searched(outputs, cell_states, states)
+        found, states = self._beam_search_step(time, outputs, cell_states, states)
         tokens = found.predicted_ids
         tokens.stop_gradient = True
         return found, states, self.embedding_fn(tokens) if self.embedding_fn else tokens, states.finished

@@ -21,7 +21,8 @@ def crop(x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Se
 
     Args:
         x (Variable): at most 6 axes, float32.
-        shape (list|tuple|Variable): extents of the result. -1: the extent of ``x``. A Variable stands for its shape.
+        shape (list|tuple|Variable): extents of the result. -1: the extent of ``x``. The shape of a Variable is
+            used, not its values.
         offsets (list|tuple|Variable, optional): start of the part on each axis. A Variable must be int32. Default:
             zeros.
         name (str, optional): prefix of the output's name.

@@ -58,12 +58,16 @@ def _numbers(what, value):
         raise InvalidType("%s must hold numbers, got %r" % (what, value)) from None
 
 
-class _Distribution(Described):
+class Distribution(Described):
     """Base class of the distributions."""
 
     def sample(self) -> Variable:
         """Not supported: raises NotImplementedError."""
         raise NotOffered("%s has no sample()" % type(self).__name__)
+
+    def entropy(self) -> Variable:
+        """Not supported: raises NotImplementedError."""
+        raise NotOffered("%s has no entropy()" % type(self).__name__)
 
     def log_prob(self, value: Variable) -> Variable:
         """Not supported: raises NotImplementedError."""
@@ -79,7 +83,7 @@ class _Distribution(Described):
                               % (type(self).__name__, type(self).__name__, type(other).__name__))
 
 
-class _Located(_Distribution):
+class _Located(Distribution):
     """Base class of distributions with two parameters, each with the shape of one sample."""
 
     _one: Variable
@@ -219,7 +223,7 @@ class Normal(_Located):
         return (elementwise_sub(elementwise_add(ratio, elementwise_mul(way, way)) - 1.0, log(ratio))) * 0.5
 
 
-class Categorical(_Distribution):
+class Categorical(Distribution):
     """The categorical distribution, with the probabilities softmax(logits).
 
     Args:
@@ -255,7 +259,7 @@ class Categorical(_Distribution):
         return reduce_sum(elementwise_mul(exp(logs), elementwise_sub(logs, other._logs())), dim=-1, keep_dim=True)
 
 
-class MultivariateNormalDiag(_Distribution):
+class MultivariateNormalDiag(Distribution):
     """The normal distribution of a vector with independent components.
 
     Args:
@@ -302,11 +306,14 @@ class MultivariateNormalDiag(_Distribution):
         return (log(reduce_prod(self._variances())) + constant) * 0.5
 
     def kl_divergence(self, other: MultivariateNormalDiag) -> Variable:
-        """Variable: [rows of loc, 1], the divergence of this distribution from ``other``, of the same size."""
+        """Variable: the divergence of this distribution from ``other``, of the same size: [1] if loc is [k], else
+        [rows of loc, 1]."""
         self._same_kind(other)
         mine, theirs = self._variances(), other._variances()
         way = elementwise_sub(other._means(), self._means())
         distance = reduce_sum(elementwise_div(elementwise_mul(way, way), theirs), dim=-1, keep_dim=True)
+        if len(self.loc.shape) == len(other.loc.shape) == 1:
+            distance = reshape(distance, [1])
         ratio = elementwise_div(mine, theirs)
         rest = elementwise_sub(reduce_sum(ratio), log(reduce_prod(ratio))) - float(self._size)
         return elementwise_add(distance, rest) * 0.5

@@ -77,7 +77,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     for argument, value in (("ref", ref), ("index", index), ("updates", updates)):
         check.variable(value, argument, "scatter_nd_add")
     if ref.dtype != updates.dtype:
-        raise InvalidValue("scatter_nd_add: ref and updates must have one dtype, got %s and %s"
+        raise InvalidValue("scatter_nd_add: ref and updates must have the same dtype, got %s and %s"
                            % (check.dtype_name(ref.dtype), check.dtype_name(updates.dtype)))
     return one_op("scatter_nd_add", {"X": ref, "Index": index, "Updates": updates}, name=name)
 

@@ -207,7 +207,7 @@ class Optimizer(Rated, Described):
     def clear_gradients(self) -> Any:
         """Raises NotImplementedError, because only imperative programs use it. Gradients of a static program last one
         run."""
-        raise NotOffered("clear_gradients requires an imperative program: gradients of a Program last one run")
+        raise NotOffered("clear_gradients requires an imperative program: a Program computes its gradients in each run")
 
     # ---- the pass over the parameters
 
@@ -283,11 +283,15 @@ class Optimizer(Rated, Described):
             raise Violated("%s: callbacks must be a list, got %s" % (type(self).__name__, type(callbacks).__name__))
         self._dtype = loss.dtype
         program = loss.block.program
-        frozen = {p.name for p in program.global_block().all_parameters() if not p.trainable}
-        no_grad = frozen.union(no_grad_names(no_grad_set))
+        no_grad = self._get_no_grad_set(loss, no_grad_set)
         with program_guard(program, startup_program or default_startup_program()):
             return append_backward(loss, self._chosen_parameters(parameter_list), no_grad,
                                    [error_clip_callback] + (callbacks or []))
+
+    def _get_no_grad_set(self, loss, no_grad_set=None):
+        """Names of the variables that get no gradient: frozen parameters, and those of ``no_grad_set``."""
+        frozen = {p.name for p in loss.block.program.global_block().all_parameters() if not p.trainable}
+        return frozen.union(no_grad_names(no_grad_set))
 
     def _chosen_parameters(self, given):
         """The ``parameter_list`` of a call, or else that of the constructor. As in Fluid, an empty one is not given."""

@@ -6,6 +6,7 @@ from typing import Any
 from ..errors import InvalidValue, NotOffered
 from ..framework import Variable, default_startup_program
 from ..growable_table import maker_of
+from ..table_rules import described
 
 #: Moments that a table keeps with each row, by the op of the optimizer.
 _MOMENTS = {"sgd": 0, "adagrad": 1, "adam": 2}
@@ -17,7 +18,7 @@ def _refuse(optimizer, param, why):
 
 
 def prepare(optimizer: Any, param: Any) -> None:
-    """Sets, on the op of the startup program, which moments the table keeps.
+    """Sets, on the op of the startup program, which moments the table keeps, and that updates create its rows.
 
     Raises:
         NotImplementedError: the optimizer has no update for growable tables.
@@ -38,9 +39,14 @@ def prepare(optimizer: Any, param: Any) -> None:
     if maker.attr("moments") not in (0, moments):
         raise InvalidValue("%s: the growable table %s keeps the moments of another optimizer"
                            % (type(optimizer).__name__, param.name))
+    if maker.attr("policy") == "score" and (optimizer._grad_clip is not None
+                                            or getattr(param, "gradient_clip_attr", None) is not None):
+        raise NotOffered("%s: the gradients of the growable table %s must not be clipped: those of its first two "
+                         "columns count shows and clicks" % (type(optimizer).__name__, param.name))
     start = optimizer._fill_value(optimizer._states[0].name) if moments else 0.0
     maker._set_attr("moments", moments)
     maker._set_attr("moment_start", float(start))
+    maker._set_attr("by_updates", True)
 
 
 def append_update(optimizer: Any, block: Any, param: Any, grad: Any) -> Any:
@@ -53,4 +59,5 @@ def append_update(optimizer: Any, block: Any, param: Any, grad: Any) -> Any:
             inputs[s.slot], outputs[s.out] = [variable], [variable]
     attrs = {k: v for k, v in optimizer._attrs(param).items() if k in ("beta1", "beta2", "epsilon")}
     attrs["rule"] = optimizer._op
+    attrs["table_rules"] = described(maker_of(param.name, default_startup_program()))
     return block.append_op(type="growable_update", inputs=inputs, outputs=outputs, attrs=attrs)

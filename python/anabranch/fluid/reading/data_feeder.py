@@ -114,7 +114,7 @@ class _Column:
         try:
             return np.array(_plain_numbers(self.rows), dtype=self.dtype)
         except ValueError as e:
-            raise InvalidValue("DataFeeder: the samples of %s must have one shape: %s" % (self.name, e)) from None
+            raise InvalidValue("DataFeeder: the samples of %s must have the same shape: %s" % (self.name, e)) from None
 
     def _needs(self, got):
         """The text of an error for a field with too few levels of lists."""
@@ -172,6 +172,9 @@ class DataFeeder(Described):
             self._variables.append(item)
         self._feed_list = self._variables
         self.feed_names = [v.name for v in self._variables]
+        self.feed_dtypes = [v.dtype for v in self._variables]
+        self.feed_shapes = [list(v.shape) for v in self._variables]
+        self.feed_lod_level = [v.lod_level for v in self._variables]
 
     def feed(self, iterable: Any) -> dict[str, Any]:
         """Converts one batch to a feed dict.

@@ -1,6 +1,7 @@
 """Settings that all data sets share."""
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from .dataset_desc import feed_text
 from .dataset_passes import DatasetPasses
 
 if TYPE_CHECKING:
+    from ...schema import Schema
     from ..framework import Variable
     from ..incubate.fleet.base.file_queue import FileQueue
     from .dataset_handle import CoreDataset
@@ -66,6 +68,7 @@ class DatasetBase(DatasetPasses, Described):
         self._cache = ""
         self._format = ""
         self._drop_last = False
+        self._share = (0.0, 1.0, 0)
 
     # ---- Fluid's settings
 
@@ -264,6 +267,37 @@ class DatasetBase(DatasetPasses, Described):
         self._bad_rows = (policy, limit, _text(file or "", "set_bad_rows: file"))
         self._most_bad = max_share
 
+    def set_share(self, begin: float, end: float, seed: int = 0) -> None:
+        """Reads a share of the lines, chosen by their hash, so that two data sets can split the same files.
+
+        Each line has a number from 0 to 1, the hash of its text. The data set reads the lines whose number is at least
+        ``begin`` and below ``end``. The choice does not depend on the order of lines, files or threads, and equal lines
+        are always together. Malformed lines of other shares are not counted.
+
+        Args:
+            begin (float): from 0 to 1.
+            end (float): above ``begin``, at most 1. The shares (0, 0.8) and (0.8, 1) have no line in common, and all
+                lines together.
+            seed (int): at least 0; another seed gives another split. Default 0.
+
+        Raises:
+            TypeError: a share is not a number.
+            ValueError: the range is empty, or not in [0, 1].
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> train = fluid.DatasetFactory().create_dataset()
+            >>> train.set_share(0, 0.8)
+            >>> test = fluid.DatasetFactory().create_dataset()
+            >>> test.set_share(0.8, 1)
+        """
+        for value, what in ((begin, "begin"), (end, "end")):
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
+                raise InvalidType("set_share: %s must be a number, got %s" % (what, type(value).__name__))
+        if not 0 <= begin < end <= 1:
+            raise InvalidValue("set_share: begin must be below end, and both from 0 to 1, got %g and %g" % (begin, end))
+        self._share = (float(begin), float(end), whole_number(seed, "set_share: seed", 0, 2 ** 63 - 1))
+
     def set_shuffle_seed(self, seed: int) -> None:
         """Sets the seed of all shuffles. It determines, with the number of shuffles, the order of a pass. Default 0.
 
@@ -294,15 +328,20 @@ class DatasetBase(DatasetPasses, Described):
         """
         self._cache = _text(folder, "set_cache: folder")
 
-    def set_format(self, text: str) -> None:
+    def set_format(self, text: str | Schema) -> None:
         """Sets the format of lines: tab- or comma-separated columns, or libsvm, instead of MultiSlot text.
 
         With a format, each pass over files ends with a line on stderr: rows, bad lines and missing values.
 
         Args:
-            text (str): the schema, one line per slot; '' means MultiSlot text.
+            text (str|Schema): an ``anabranch.Schema``, whose features have the names of the variables, as it is at the
+                time of this call; or the text of a format, with one line per slot. '' means MultiSlot text.
+
+        Raises:
+            TypeError: ``text`` is neither a str nor a Schema.
         """
-        self._format = _text(text, "set_format: text")
+        made = getattr(text, "to_json", None)
+        self._format = made() if callable(made) else _text(text, "set_format: text")
 
     def set_drop_last(self, drop_last: bool) -> None:
         """Sets whether to drop a last batch with fewer samples.

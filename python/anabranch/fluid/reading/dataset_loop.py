@@ -9,7 +9,7 @@ import numpy as np
 from ... import _core
 from ...progress import LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 from ..compiler import CompiledProgram
-from ..errors import InvalidType, NotAllowed, Unsupported, Violated, require
+from ..errors import InvalidType, InvalidValue, NotAllowed, Unsupported, Violated, require
 from ..fetching import fetch_names
 from ..framework import OpRole, Program, Variable, default_main_program
 from ..framework.dtype import VarType
@@ -92,7 +92,7 @@ class Pass:
 
     def __init__(self, what: Any, program: Any, dataset: Any, scope: Any, thread: Any, debug: Any, fetch_list: Any,
                  fetch_info: Any, print_period: Any, fetch_handler: Any, deterministic: Any, progress: Any,
-                 checkpoints: Any = None) -> None:
+                 checkpoints: Any = None, metrics: Any = None) -> None:
         self.what = what
         if dataset is None:
             raise NotAllowed("%s: dataset must be given" % what)
@@ -112,6 +112,7 @@ class Pass:
         self.deterministic = bool(deterministic)
         self.debug = bool(debug)
         self._set_fetches(fetch_list, fetch_info)
+        self._set_metrics(metrics)
         require(isinstance(print_period, int) and print_period > 0,
                 "%s: print_period must be a number of batches, at least 1, got %r" % (what, print_period))
         self.print_period = print_period
@@ -145,6 +146,18 @@ class Pass:
         require(len(self.info) == len(self.shown), "%s: fetch_info must have one text for each of "
                 "fetch_list (%d), got %d" % (self.what, len(self.shown), len(self.info)))
 
+    def _set_metrics(self, metrics):
+        self._metrics = [] if metrics is None else list(metrics) if isinstance(metrics, (list, tuple)) else [metrics]
+        for one in self._metrics:
+            if not hasattr(one, "_variables"):
+                raise InvalidType("%s: metrics must be anabranch.RankingMetrics, got %s"
+                                  % (self.what, type(one).__name__))
+            if one._variables[0] is None:
+                raise InvalidValue("%s: metrics must name the variables of the prediction and the label" % self.what)
+        prefixes = [one.prefix for one in self._metrics]
+        if len(set(prefixes)) < len(prefixes):
+            raise InvalidValue("%s: metrics must have different prefixes, got %r" % (self.what, prefixes))
+
     def trains(self) -> bool:
         """Whether the pass trains: it is one of ``train_from_dataset``."""
         return self.what == "train_from_dataset"
@@ -167,9 +180,15 @@ class Pass:
         """Every name once, in a fixed order."""
         names = dict.fromkeys(self.shown)
         names.update(dict.fromkeys(name for name in self.watched() if name))
+        names.update(dict.fromkeys(name for one in self._metrics for name in one._variables if name))
         if self.handler is not None:
             names.update(dict.fromkeys(fetch_names(list(self.handler.var_dict.values()))[0]))
         return list(names)
+
+    def ranked(self) -> list[tuple[int | None, ...]]:
+        """list of tuple: for each of the metrics the fetches of the prediction, the label and the group, or None."""
+        places = {name: place for place, name in enumerate(self.fetches())}
+        return [tuple(places.get(name) for name in one._variables) for one in self._metrics]
 
     def averaged(self) -> list[int]:
         """list of int: the fetches with a mean over the pass: the loss, and shown variables of one element."""
@@ -193,13 +212,16 @@ class Pass:
     def _measured(self, loop):
         before = metric_states.histograms(self.aucs, self.scope)
         done = self._run_whole(loop)
-        areas = metric_states.areas(self.aucs, before, metric_states.histograms(self.aucs, self.scope))
+        counts = metric_states.counts(self.aucs, before, metric_states.histograms(self.aucs, self.scope))
         names = self.fetches()
-        values = dict(areas, **{names[i]: mean for i, mean in zip(self.averaged(), done["means"])})
+        values = {name: found.area() for name, found in counts.items()}
+        values.update({names[i]: mean for i, mean in zip(self.averaged(), done["means"])})
         known = {"loss": self._loss, "auc": self._auc}
         known.update(zip(self.info, self.shown))
         return PassResult({name: values[variable] for name, variable in known.items() if variable in values},
-                          done, self.dataset.statistics()["bad_rows"])
+                          done, self.dataset.statistics()["bad_rows"],
+                          {name: counts[variable] for name, variable in known.items() if variable in counts},
+                          [one._result(found) for one, found in zip(self._metrics, loop.ranking())])
 
     def _run_whole(self, loop):
         """Returns the progress at the end of the pass, with the means of the averaged fetches."""

@@ -241,7 +241,7 @@ class InMemoryDataset(DatasetBase):
             data_feed_type (str): 'MultiSlotInMemoryDataFeed'.
 
         Raises:
-            NotImplementedError: the name is another one.
+            NotImplementedError: the name is not 'MultiSlotInMemoryDataFeed'.
         """
         if data_feed_type != self._feed_name:
             raise Unsupported("set_feed_type: %r is not supported" % (data_feed_type,))

@@ -9,6 +9,7 @@ from ..._terminal import counted
 from ...progress import is_first_process
 from ..errors import InvalidValue, NotAllowed, Unsupported
 from ..user_warnings import warn
+from . import table_files
 from .dataset_remote import RemoteFiles
 
 
@@ -43,13 +44,15 @@ class DatasetPasses(RemoteFiles):
                  "remains is dropped: check the data, or call set_bad_rows('raise') to make such lines errors" % first)
 
     def _end_pass(self, what, statistics=None, uneven=""):
-        """Reports what a pass over files has read.
+        """Reports what a pass over files has read. Passes over memory read nothing: loading has reported.
 
         Raises:
             ValueError: the share of bad lines is larger than allowed.
         """
         counts = self.statistics() if statistics is None else statistics
         self._warn_of_uneven_rows(uneven)
+        if self._in_memory and statistics is None:
+            return
         lines, bad = counts["lines"], counts["bad_rows"]
         if self._format and lines and is_first_process():
             share = " (%.2g %%)" % (100 * bad / lines) if bad else ""
@@ -76,6 +79,9 @@ class DatasetPasses(RemoteFiles):
         s.set_bad_rows("raise" if policy == "join" else policy, limit, file)
         s.silence_s, s.command_limit_s = self._limits
         s.cache_folder = self._cache
+        if self._format.startswith("{"):    # a schema, with which a file may hold a table
+            s.set_open_table(table_files.opener(self._format))
+        s.set_share(*self._share)
         return s
 
     def _dataset(self, threads=0):

@@ -21,7 +21,10 @@ def _as_array(name, value, dtype):
         return value
     if isinstance(value, (bool, int, float, np.generic)):
         return np.array([value], dtype=dtype)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, tuple):
+        given = np.asarray(value)
+        return given.astype(dtype) if np.can_cast(given.dtype, dtype, "same_kind") else given
+    if isinstance(value, list):
         raise NotAllowed("feed of %s: a Python list has no dtype and no sequences; pass a numpy array, or a "
                          "LoDTensor made by fluid.create_lod_tensor" % name)
     if hasattr(value, "__array__") and not isinstance(value, Variable):

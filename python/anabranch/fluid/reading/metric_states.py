@@ -39,16 +39,25 @@ def histograms(ops: list[AucOp], scope: Any) -> dict[str, np.ndarray]:
     return _now(scope, [name for op in ops for name in (op.positives, op.negatives)])
 
 
-def areas(ops: list[AucOp], before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> dict[str, float]:
-    """dict: name -> area under the curve of the samples between two readings of the histograms."""
-    found = {}
-    for op in ops:
-        if op.over_all and op.positives in after and op.negatives in after:
-            metric = Auc(op.area, op.curve)
-            metric._stat_pos, metric._stat_neg = (
-                (after[name] - before.get(name, 0)).reshape(-1) for name in (op.positives, op.negatives))
-            found[op.area] = float(metric.eval())
-    return found
+class Counts(NamedTuple):
+    """Histograms of the predictions of some samples, and the curve whose area is computed from them."""
+
+    curve: str
+    positives: np.ndarray
+    negatives: np.ndarray
+
+    def area(self) -> float:
+        """float: the area under the curve."""
+        metric = Auc("auc", self.curve)
+        metric._stat_pos, metric._stat_neg = self.positives, self.negatives
+        return float(metric.eval())
+
+
+def counts(ops: list[AucOp], before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> dict[str, Counts]:
+    """dict: name of an area -> histograms of the samples between two readings."""
+    return {op.area: Counts(op.curve, *((after[name] - before.get(name, 0)).reshape(-1)
+                                        for name in (op.positives, op.negatives)))
+            for op in ops if op.over_all and op.positives in after and op.negatives in after}
 
 
 class _Kept(NamedTuple):

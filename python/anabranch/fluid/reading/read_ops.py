@@ -32,6 +32,7 @@ def append_reader(block: Block, variables: Sequence[Variable], queue_name: str, 
     owner = block if startup is None else startup
     queue = owner.create_var(name=queue_name, type=VarType.RAW)
     reader = owner.create_var(name=name, type=VarType.READER, persistable=True)
+    _describe(reader, shapes, [v.dtype for v in variables], attrs["lod_levels"])
     owner.append_op(type="create_py_reader", inputs={"blocking_queue": queue}, outputs={"Out": reader}, attrs=attrs)
     reader = _in_block(block, reader)
     if buffer_name is None:
@@ -42,15 +43,28 @@ def append_reader(block: Block, variables: Sequence[Variable], queue_name: str, 
 def append_buffer(block: Any, reader: Any, name: str) -> Any:
     """Appends the op of a reader that buffers another one, and returns its Variable."""
     buffered = block.create_var(name=name, type=VarType.READER, persistable=True, stop_gradient=True)
+    _copy_description(reader, buffered)
     block.append_op(type="create_double_buffer_reader", inputs={"UnderlyingReader": reader}, outputs={"Out": buffered},
                     attrs={"place": "AUTO"})
     return buffered
 
 
+def _describe(reader: Any, shapes: Any, dtypes: Any, lod_levels: Any) -> None:
+    """Writes the tensors of a batch into the description of a reader."""
+    reader.desc.set_shapes(shapes)
+    reader.desc.set_dtypes([int(dtype) for dtype in dtypes])
+    reader.desc.set_lod_levels(lod_levels)
+
+
+def _copy_description(source: Any, target: Any) -> None:
+    _describe(target, source.desc.shapes(), source.desc.dtypes(), source.desc.lod_levels())
+
+
 def _in_block(block, reader):
     """The variable of the reader in ``block``."""
     if reader.block is not block:
-        reader = block.create_var(name=reader.name, type=VarType.READER, persistable=True)
+        created, reader = reader, block.create_var(name=reader.name, type=VarType.READER, persistable=True)
+        _copy_description(created, reader)
     reader.stop_gradient = True
     return reader
 

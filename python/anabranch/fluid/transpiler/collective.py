@@ -273,5 +273,6 @@ def transpile_rings(config: Any, trainer_id: int, program: Any, trainers: Any, s
 
 def _addresses(trainers: Any) -> Sequence[str]:
     if not isinstance(trainers, str) or not trainers:
-        raise InvalidType("transpile: trainers must be their addresses, \"host:port,host:port\", got %r" % (trainers,))
+        raise InvalidType("transpile: trainers must list the addresses of all trainers, \"host:port,host:port\", got %r"
+                          % (trainers,))
     return trainers.split(",")

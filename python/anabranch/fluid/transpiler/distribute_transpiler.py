@@ -20,7 +20,6 @@ from .modes import Mode
 from .placement import Placement, check_config
 from .private_names import PrivateNames
 from .rates import carry_rates
-from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
 from .server_startup import server_startup
@@ -116,7 +115,6 @@ class DistributeTranspiler(PrivateNames, Described):
         if not mode.merges:
             op_kinds.clip_at_trainers(program)
         placement = Placement(program, endpoints, self.config, mode.merges)
-        check_growable(startup, placement)
         self._followers = take_out(program, placement)
         carry_rates(program, mode)
         give_counters(program, startup, mode)

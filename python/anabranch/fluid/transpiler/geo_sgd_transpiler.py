@@ -5,7 +5,7 @@ from typing import Any
 
 from ... import _core
 from .. import arguments
-from ..errors import InvalidValue
+from ..errors import InvalidValue, Unsupported
 from ..framework.dtype import VarType
 from . import op_kinds
 from .config import DistributeTranspilerConfig
@@ -66,7 +66,10 @@ class GeoSgdTranspiler(DistributeTranspiler):
     @staticmethod
     def _refuse_distributed(placement: Placement) -> None:
         for table, ops in placement.tables.items():
-            if any(op.type == op_kinds.GROWABLE_LOOKUP or op.attr("is_distributed") for op in ops):
+            if any(op.type == op_kinds.GROWABLE_LOOKUP for op in ops):
+                raise Unsupported("geo: the growable table %s is not supported, because its rows are not exchanged as "
+                                  "differences: use sync, half-async or async training" % table)
+            if any(op.attr("is_distributed") for op in ops):
                 raise InvalidValue("geo: the table %s must not be distributed: each worker needs its own copy of it"
                                    % table)
 

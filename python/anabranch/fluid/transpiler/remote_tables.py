@@ -3,20 +3,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import Unsupported
-from ..growable_table import maker_of
 from . import op_kinds
 from .modes import Mode
-from .placement import Placement
+from .placement import Placement, remote_lookups
 
 #: Attributes that lookups must share to become one request.
 _ALIKE = {op_kinds.GROWABLE_LOOKUP: ("width", "last_is_one", "has_padding", "padding_idx", "is_test")}
 
 
 def fetch_rows(program: Any, placement: Placement, mode: Mode) -> None:
-    """Replaces lookups in remote tables by requests, one for all lookups of a table where the order of ops allows."""
+    """Replaces lookups in remote tables by requests, one for all lookups of a table where the order of ops allows.
+
+    Copies for tests that were made before the tables moved to the servers are changed as well: their lookups would find
+    no rows in this process.
+    """
+    _fetch_rows(program, placement.tables, placement, mode)
+    for copy in list(program._test_programs):
+        tables = {name: ops for name, ops in remote_lookups(copy).items() if name in placement.tables}
+        if copy is not program and tables:
+            _fetch_rows(copy, tables, placement, mode)
+
+
+def _fetch_rows(program: Any, tables: dict[str, list[Any]], placement: Placement, mode: Mode) -> None:
     block = program.global_block()
-    for table, ops in placement.tables.items():
+    for table, ops in tables.items():
         groups: dict[Any, list[Any]] = {}
         for op in ops:
             groups.setdefault((op.type, *map(op.attr, _ALIKE.get(op.type, ("padding_idx",)))), []).append(op)
@@ -55,18 +65,3 @@ def _request(block: Any, placement: Placement, table: str, ops: list[Any], mode:
         attrs.update(padding_idx=first.attr("padding_idx"), lookup_table_version=first.type)
     block._insert_op(max(made) + 1 if made else 0, type=kind, inputs={"Ids": ids, "W": [block.var(table)]},
                      outputs={"Outputs": outs}, attrs=attrs)
-
-
-def check_growable(startup: Any, placement: Placement) -> None:
-    """Raises NotImplementedError for growable tables with rules that depend on the order of lookups.
-
-    The journals of servers do not record this order.
-    """
-    for table in placement.shards:
-        maker = maker_of(table, startup)
-        if maker is None:
-            continue
-        for name, default in (("max_bytes", 0), ("admit_count", 1), ("admit_probability", 1.0), ("expire_after", 0)):
-            if maker.attr(name) != default:
-                raise Unsupported("transpile: %s=%r of the growable table %s is not supported on servers, where every "
-                                  "key gets a permanent row" % (name, maker.attr(name), table))

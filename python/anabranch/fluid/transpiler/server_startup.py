@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..framework import Program
+from ..growable_table import MAKER
 from .copying import copy_var, plain_attrs
 from .delay import backup
 from .modes import Mode
@@ -25,7 +26,7 @@ def server_startup(startup: Any, server: Any, placement: Placement, mode: Mode, 
     for op in startup.global_block().ops:
         for name in op.output_arg_names[:1]:
             for own, shard in targets.get(name, ()):
-                _fill(block, op, {name: own}, shard)
+                _fill(block, op, {name: own}, shard, len(placement.endpoints))
     if mode.dc_asgd:
         for shard in placement.on(endpoint):
             for trainer in range(mode.trainers):
@@ -50,8 +51,10 @@ def _targets(server: Any, shards: list[Shard]) -> dict[str, list[tuple[str, Shar
     return found
 
 
-def _fill(block: Any, op: Any, names: dict[str, str], shard: Shard | None) -> None:
+def _fill(block: Any, op: Any, names: dict[str, str], shard: Shard | None, servers: int) -> None:
     attrs = plain_attrs(op)
+    if op.type == MAKER:
+        attrs["servers"] = servers
     outputs = {slot: [names.get(n, n) for n in op.output(slot)] for slot in op.output_names}
     target = block.var(outputs[op.output_names[0]][0])
     if op.has_attr("shape"):

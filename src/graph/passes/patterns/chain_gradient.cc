@@ -84,7 +84,7 @@ class GradientFinder {
         const std::string& name = graph_.vars[out].name;
         const std::string of = base_of(name);
         if (!std::count(known.begin(), known.end(), of)) return fmt::format("{} is read elsewhere", name);
-        if (!check.is_gradient(name, of)) return fmt::format("the gradient of {} is another", of);
+        if (!check.is_gradient(name, of)) return fmt::format("the gradient of {} does not have the expected form", of);
         if (!found_.needed.emplace(of, out).second) return fmt::format("{} has two gradients", of);
       }
     }

@@ -112,12 +112,12 @@ std::string SequenceIterationGradient::check(const SequenceIteration& iteration,
                                     [&](const auto& shrunk) { return shrunk.first == read; });
     const bool whole = sorted_.written.count(memory.array) != 0 && !read.empty() && first != sorted_.shrunk.end() &&
                        check_.is_gradient(first->second, memory.value);
-    if (!whole) return fmt::format("the gradient of {} is another", memory.value);
+    if (!whole) return fmt::format("the gradient of {} does not have the expected form", memory.value);
   }
   for (const auto& input : iteration.inputs) {
     const std::string read = gradient_read(input.array);
     if (!read.empty() && !check_.is_gradient(read, input.value)) {
-      return fmt::format("the gradient of {} is another", input.value);
+      return fmt::format("the gradient of {} does not have the expected form", input.value);
     }
   }
   return "";

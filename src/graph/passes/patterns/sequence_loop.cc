@@ -93,7 +93,8 @@ std::string SequenceLoopFinder::find_order() {
   table_ = read(iteration_.table);
   const int taken = maker(read(iteration_.inputs[0].array), "lod_tensor_to_array"),
             ranked = maker(table_, "lod_rank_table");
-  if (taken < 0 || ranked < 0 || input_var(node(taken), "RankTable") != table_) return "its input has another order";
+  if (taken < 0 || ranked < 0 || input_var(node(taken), "RankTable") != table_)
+    return "its input is in a different order";
   found_.vars.x = input_var(node(taken), "X");
   found_.vars.sequences = true;
   if (input_var(node(ranked), "X") != found_.vars.x) return "another tensor gives the order of the sequences";
@@ -160,7 +161,7 @@ std::string SequenceLoopFinder::find_outputs() {
     maker(array, "");  // its first writer
     for (const int reader : uses_.readers(array)) {
       if (node(reader).op->type != "array_to_lod_tensor") continue;
-      if (input_var(node(reader), "RankTable") != table_) return "an output has another order";
+      if (input_var(node(reader), "RankTable") != table_) return "an output is in a different order";
       int& value = shown(i);
       if (value >= 0) return fmt::format("{} is given out twice", iteration_.outputs[i].value);
       value = output_var(node(reader), "Out");

@@ -18,8 +18,9 @@ std::string SequenceLoopFinder::find_gradient() {
     const int made = var_named(input_vars(back, "Out@GRAD"), back.op->input("Out"), array);
     if (made < 0) continue;
     const int spread = uses_.writer(made);
-    if (spread < 0 || node(spread).op->type != "array_to_lod_tensor_grad") return "an output has another gradient";
-    if (input_var(node(spread), "RankTable") != table_) return "the gradient of an output has another order";
+    if (spread < 0 || node(spread).op->type != "array_to_lod_tensor_grad")
+      return "the gradient of an output does not have the expected form";
+    if (input_var(node(spread), "RankTable") != table_) return "the gradient of an output is in a different order";
     found_.gone.insert(spread);
     found_.after = std::max(found_.after, spread);
     given.emplace(array, input_var(node(spread), "Out@GRAD"));
@@ -59,7 +60,7 @@ std::string SequenceLoopFinder::find_gradient_of_x(const SequenceIterationGradie
   if (collected == -1) return "";
   const bool fits = collected >= 0 && gradient.adds_to(array) && input_var(node(collected), "RankTable") == table_ &&
                     input_var(node(collected), "X") == found_.vars.x;
-  if (!fits) return "its input has another gradient";
+  if (!fits) return "the gradient of its input does not have the expected form";
   found_.gradients.x = output_var(node(collected), "X@GRAD");
   found_.gone.insert(collected);
   kept_.insert(found_.gradients.x);
@@ -74,7 +75,7 @@ std::string SequenceLoopFinder::find_gradients_of_first_states() {
     int& made = found_.gradients.first_states.emplace_back(-1);
     if (taken == -1) continue;
     const bool fits = taken >= 0 && is_number_0(input_var(node(taken), "I")) && input_var(node(taken), "X") == first;
-    if (!fits) return "a first state has another gradient";
+    if (!fits) return "the gradient of a first state does not have the expected form";
     found_.gone.insert(taken);
     const int needed = output_var(node(taken), "X@GRAD");
     const int fill = uses_.writer(first);
@@ -92,7 +93,7 @@ std::string SequenceLoopFinder::find_gradients_of_arguments(const SequenceIterat
     for (const auto& name : names) {
       made->push_back(gradient_made(name));
       if (made->back() < 0) continue;
-      if (!gradient.makes(name)) return fmt::format("the gradient of {} is another", name);
+      if (!gradient.makes(name)) return fmt::format("the gradient of {} does not have the expected form", name);
       kept_.insert(made->back());
     }
     return "";
@@ -109,7 +110,8 @@ std::string SequenceLoopFinder::find_gradient_of_tail(const SequenceIterationGra
     if (const auto state = found_.states.find(of); state != found_.states.end()) {
       found_.given.emplace_back(made, state->second);
     } else if (const int var = gradient_made(of); var >= 0) {
-      if (made != ir::grad_name(of) || !gradient.makes(of)) return fmt::format("the gradient of {} is another", of);
+      if (made != ir::grad_name(of) || !gradient.makes(of))
+        return fmt::format("the gradient of {} does not have the expected form", of);
       found_.named.emplace(made, var);
       found_.parameters.emplace_back(made, of);
       kept_.insert(var);

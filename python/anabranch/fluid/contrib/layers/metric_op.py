@@ -59,7 +59,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
     """
     check.variable(input, "input", "ctr_metric_bundle")
     check.variable(label, "label", "ctr_metric_bundle")
-    assert input.shape == label.shape, "ctr_metric_bundle: input and label must have one shape"
+    assert input.shape == label.shape, "ctr_metric_bundle: input and label must have the same shape"
     helper = LayerHelper("ctr_metric_bundle")
     sums = _Sums(helper)
     absolute, squared, predicted, sigmoids, clicks, examples = (sums.number(True) for _ in range(6))

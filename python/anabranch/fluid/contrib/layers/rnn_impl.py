@@ -198,7 +198,7 @@ def _recurrent(layer, unit, input, initial, hidden_size, num_layers, sequence_le
     if num_layers < 1:
         raise InvalidValue("%s: num_layers must be at least 1, got %d" % (layer, num_layers))
     if len({state is None for state in initial}) > 1:
-        raise InvalidType("%s: init_hidden and init_cell must both be given, or none" % layer)
+        raise InvalidType("%s: init_hidden and init_cell must be given together" % layer)
     directions = 2 if bidirectional else 1
     arguments["hidden_size"] = hidden_size
     cells = [_cells(unit, name + prefix, num_layers, short, param_attr, bias_attr, **arguments)

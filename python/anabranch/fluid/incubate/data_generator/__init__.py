@@ -28,6 +28,13 @@ class DataGenerator:
     def __init__(self) -> None:
         self._proto_info = None
         self.batch_size_ = 32
+        self._line_limit: int | None = None
+
+    def _set_line_limit(self, line_limit: int) -> None:
+        """Keeps a number that has no effect, like in Fluid 1.8.5."""
+        if isinstance(line_limit, bool) or not isinstance(line_limit, numbers.Integral) or line_limit < 1:
+            raise InvalidValue("_set_line_limit: line_limit must be an int of at least 1, got %r" % (line_limit,))
+        self._line_limit = int(line_limit)
 
     def set_batch(self, batch_size: int) -> None:
         """Sets the number of samples per call of ``generate_batch``.

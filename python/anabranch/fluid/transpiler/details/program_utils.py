@@ -66,9 +66,10 @@ def variable_to_code(var: Variable) -> str:
 
 def _attr_text(op: Operator, name: str) -> str:
     value = op.attr(name)
-    if op.attr_type(name) == "BLOCK":
+    kind = op.attr_type(name).name
+    if kind == "BLOCK":
         value = "block[%d]" % value.idx
-    elif op.attr_type(name) == "BLOCKS":
+    elif kind == "BLOCKS":
         value = "blocks[%s]" % [block.idx for block in value]
     return "%s = %s" % (name, value)
 

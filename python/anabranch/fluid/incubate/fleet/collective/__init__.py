@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....compiler import CompiledProgram
 from ....errors import InvalidType, InvalidValue
@@ -20,6 +20,9 @@ from .checkpoints import BDFS as BDFS
 from .checkpoints import Checkpoints, LocalFS, TrainStatus
 from .strategy import DistFCConfig as DistFCConfig
 from .strategy import DistributedStrategy, LambConfig, check_strategy
+
+if TYPE_CHECKING:
+    from .....schema import Schema
 
 __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "LambConfig", "DistFCConfig", "TrainStatus",
            "fleet"]
@@ -99,7 +102,7 @@ class Collective(Checkpoints, Fleet):
 
     def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str] | None = None,
                              target_vars: Sequence[Any] | None = None, main_program: Program | None = None,
-                             export_for_deployment: bool = True) -> Any:
+                             export_for_deployment: bool = True, schema: Schema | None = None) -> Any:
         """Like ``fluid.io.save_inference_model``, for the program before it was changed for several workers."""
         _check_executor("save_inference_model", executor)
         program = self._origin_program if main_program is None else main_program
@@ -107,7 +110,7 @@ class Collective(Checkpoints, Fleet):
             raise InvalidType("fleet.save_inference_model: main_program must be a Program, got %s"
                               % type(program).__name__)
         return _save_inference_model(dirname, feeded_var_names or [], target_vars or [], executor, program, None, None,
-                                     export_for_deployment)
+                                     export_for_deployment, schema=schema)
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None,
                           filename: str | None = None) -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...... import _cluster
+from ......checkpoints.servers import save as save_links
 from ..... import remote
 from .....communicator import Communicator
 from .....compiler import CompiledProgram
@@ -37,6 +38,9 @@ from .distributed_strategy import (
     SyncStrategy,
 )
 from .distributed_strategy import TrainerRuntimeConfig as TrainerRuntimeConfig
+
+if TYPE_CHECKING:
+    from ......schema import Schema
 
 __all__ = ["DistributedTranspiler", "TranspilerOptimizer", "fleet"]
 
@@ -222,7 +226,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
 
     def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str],
                              target_vars: Sequence[Any], main_program: Program | None = None,
-                             export_for_deployment: bool = True) -> Any:
+                             export_for_deployment: bool = True, schema: Schema | None = None) -> Any:
         """Saves a model for inference, with parameters from the servers. Call it in the first worker.
 
         Args:
@@ -232,6 +236,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             target_vars (list of Variable): results of the model.
             main_program (Program, optional): the program before it was split. Default: that of ``minimize``.
             export_for_deployment (bool): whether to drop the parts that only training needs. Default True.
+            schema (Schema, optional): as for ``fluid.io.save_inference_model``.
 
         Returns:
             list of str: names of the targets.
@@ -243,7 +248,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         check_program("save_inference_model", main_program)
         program = main_program if main_program is not None else self._transpiler_source("save_inference_model")
         names = _save_inference_model(dirname, feeded_var_names, target_vars, executor, program, None, None,
-                                      export_for_deployment, True)
+                                      export_for_deployment, True, schema)
         self.save_persistables(executor, dirname, self.main_program)
         return names
 
@@ -251,27 +256,45 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         self._check_ready(what)
         return self._transpiler._source
 
-    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
-        """Saves all persistable variables, one file each, for any number of servers. Call it in the first worker, which
-        sends its pending gradients to the servers first.
+    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None,
+                          mode: int | None = None, keep: int = 3) -> None:
+        """Saves all persistable variables for any number of servers. Call it in the first worker, which sends its
+        pending gradients to the servers first.
+
+        With ``mode``, ``dirname`` is a folder of numbered checkpoints, in the format of :class:`anabranch.Checkpoints`,
+        which a model can follow. On each server, all rows of growable tables have the values of the same moment. In
+        synchronous training, this moment is the same on all servers, because the other workers wait for this one.
 
         Args:
             executor (Executor): executor of this process.
             dirname (str): folder, created if missing.
             main_program (Program, optional): the program. Default: that of the worker.
+            mode (int, optional): 0: a checkpoint with all rows of growable tables; 1: a checkpoint with the rows that
+                have changed since the one before, or with all rows if the servers were started after that, or if the
+                changes have become larger than all rows. Default: no checkpoint, but one file for each variable.
+            keep (int): with ``mode``, number of latest checkpoints to keep, in addition to the checkpoints that these
+                need. Default 3.
 
         Raises:
             TypeError: the executor or program has the wrong type.
+            ValueError: ``mode`` is neither 0 nor 1, or ``keep`` is below 1.
             RuntimeError: ``minimize`` was not called.
         """
         check_executor("save_persistables", executor)
         check_program("save_persistables", main_program)
         self._check_ready("save_persistables")
+        if mode not in (None, 0, 1) or isinstance(mode, bool):
+            raise InvalidValue("fleet.save_persistables: mode must be None, 0 or 1, got %r" % (mode,))
+        if not isinstance(keep, int) or keep < 1:
+            raise InvalidValue("fleet.save_persistables: keep must be a number from 1, got %r" % (keep,))
         program = self.main_program if main_program is None else main_program
         if not is_remote(program):
             raise InvalidValue("fleet.save_persistables: main_program must be the program of this fleet")
         _cluster.communicator_flush()
-        _save_persistables(executor, dirname, program)
+        if mode is None:
+            _save_persistables(executor, dirname, program)
+        else:
+            save_links(os.fspath(dirname), program, mode == 0, keep)
 
 
 class TranspilerOptimizer(DistributedOptimizer):

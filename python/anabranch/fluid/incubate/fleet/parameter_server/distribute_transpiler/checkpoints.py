@@ -8,7 +8,6 @@ from typing import Any
 from ...... import _cluster
 from ......distributed.fs_wrapper import FS, LocalFS
 from .....compiler import CompiledProgram
-from .....errors import Unavailable
 from .....io.remote import load_mine, save_remote
 from .....scope import global_scope
 from ...base.checkpoints import VALUES, CheckpointFolders, TrainStatus, check_arguments
@@ -55,18 +54,9 @@ class ServerCheckpoints(CheckpointFolders):
         mine = {"epoch_no": train_status._epoch_no, "steps": train_status.steps,
                 "random": list(_engine(executor, self._trained(main_program)).random_state())}
         status = {"workers": _cluster.all_gather(self._role(), mine)}
-        failed = ""
-        try:
-            if self.is_first_worker():
-                self._write_folder(path, status, fs, local_cache_path, remain_all_checkpoint,
-                                   lambda folder: self._write_values(executor, os.path.join(folder, VALUES)))
-        except Exception as error:
-            failed = str(error) or type(error).__name__
-            raise
-        finally:
-            told = _cluster.all_gather(self._role(), failed)[0]
-        if told:
-            raise Unavailable("save_check_point: the first worker could not save: %s" % told)
+        _cluster.by_first_worker(self._role(), "save_check_point", lambda: self._write_folder(
+            path, status, fs, local_cache_path, remain_all_checkpoint,
+            lambda folder: self._write_values(executor, os.path.join(folder, VALUES))))
 
     def load_check_point(self, executor: Any, path: str, trainer_id: int | None = None, main_program: Any = None,
                          fs: FS | None = None, local_cache_path: str = ".cache",

@@ -17,16 +17,16 @@
 
 namespace anabranch::ps {
 
-struct CommunicatorOptions {
+struct BackgroundOptions {
   int queue = 1;         // maximum number of unsent gradients of a variable, unless a step ends with a meeting
   bool average = false;  // merged gradients are averaged, not summed
   int threads = 0;       // half-async: number of steps that wait for each other, and for the parameters; 0: none
 };
 
-class Communicator final : public Exchanger {
+class BackgroundExchanger final : public Exchanger {
  public:
-  Communicator(Client& client, const CommunicatorOptions& options);
-  ~Communicator() override;  // sends the rest, as far as servers accept it
+  BackgroundExchanger(Client& client, const BackgroundOptions& options);
+  ~BackgroundExchanger() override;  // sends the rest, as far as servers accept it
 
   // Waits while the variable's queue is full. Rethrows errors of the thread.
   void push(const Remote& to, const Gradient& gradient, Client::Batch* own = nullptr) override;
@@ -70,7 +70,7 @@ class Communicator final : public Exchanger {
   void finish(Pending& p) const;
   void check() const;
 
-  const CommunicatorOptions options_;
+  const BackgroundOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, Pending> pending_;

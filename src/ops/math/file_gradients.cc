@@ -1,8 +1,8 @@
 // The ops of second derivatives in 1.8.5.
-#include "ops/declare/second_of_files.h"
 #include "opdef/file_ops.h"
+#include "ops/declare/second_of_files.h"
 
-namespace anabranch::math::second_of_files_op {
+namespace anabranch::math::file_gradients_op {
 namespace {
 
 using second_order::OfFile;
@@ -68,4 +68,4 @@ void declare_second_gradients() {
 AB_OPS(declare_second_gradients);
 
 }  // namespace
-}  // namespace anabranch::math::second_of_files_op
+}  // namespace anabranch::math::file_gradients_op

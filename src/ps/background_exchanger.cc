@@ -1,4 +1,4 @@
-#include "ps/communicator.h"
+#include "ps/background_exchanger.h"
 
 #include <algorithm>
 #include <future>
@@ -8,13 +8,13 @@
 
 namespace anabranch::ps {
 
-Communicator::Communicator(Client& client, const CommunicatorOptions& options)
+BackgroundExchanger::BackgroundExchanger(Client& client, const BackgroundOptions& options)
     : Exchanger(client), options_(options), messages_(client), threads_(options.threads) {
   AB_CHECK(options.queue >= 1, InvalidArgument, "send_queue_size must be at least 1, got {}", options.queue);
   thread_ = std::thread([this] { work(); });
 }
 
-Communicator::~Communicator() {
+BackgroundExchanger::~BackgroundExchanger() {
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -23,11 +23,11 @@ Communicator::~Communicator() {
   thread_.join();
 }
 
-void Communicator::check() const {
+void BackgroundExchanger::check() const {
   if (error_) std::rethrow_exception(error_);
 }
 
-Communicator::Pending& Communicator::place_for(const Remote& to, std::unique_lock<std::mutex>& lock) {
+BackgroundExchanger::Pending& BackgroundExchanger::place_for(const Remote& to, std::unique_lock<std::mutex>& lock) {
   Pending& p = pending_[{to.server, to.number}];
   changed_.wait(lock, [&] { return error_ || options_.threads > 0 || p.count < options_.queue; });
   check();
@@ -36,7 +36,7 @@ Communicator::Pending& Communicator::place_for(const Remote& to, std::unique_loc
   return p;
 }
 
-void Communicator::push(const Remote& to, const Gradient& gradient, Client::Batch*) {
+void BackgroundExchanger::push(const Remote& to, const Gradient& gradient, Client::Batch*) {
   {
     std::unique_lock lock(mutex_);
     place_for(to, lock).add(gradient);
@@ -44,20 +44,21 @@ void Communicator::push(const Remote& to, const Gradient& gradient, Client::Batc
   changed_.notify_all();
 }
 
-void Communicator::Pending::add(const Gradient& gradient) {
+void BackgroundExchanger::Pending::add(const Gradient& gradient) {
   gradient.dense ? add_dense(*gradient.dense) : add_rows(gradient);
   sparse = !gradient.dense;
   ++count;
 }
 
-void Communicator::Pending::add_dense(const Tensor& gradient) {
+void BackgroundExchanger::Pending::add_dense(const Tensor& gradient) {
   if (count == 0) return dense.copy_from(gradient);
   AB_CHECK(!sparse && dense.shape() == gradient.shape(), ShapeMismatch,
-           "gradients of one variable must have one shape, got {} and {}", dense.shape().str(), gradient.shape().str());
+           "all gradients of a variable must have the same shape, got {} and {}", dense.shape().str(),
+           gradient.shape().str());
   add_tensor(&dense, static_cast<const char*>(gradient.raw()));
 }
 
-void Communicator::Pending::add_rows(const Gradient& gradient) {
+void BackgroundExchanger::Pending::add_rows(const Gradient& gradient) {
   const auto& [_, ids, height, from, type, row_elems] = gradient;
   if (count == 0) {
     rows.rows.clear();
@@ -74,7 +75,7 @@ void Communicator::Pending::add_rows(const Gradient& gradient) {
   values.insert(values.end(), bytes, bytes + ids.size() * static_cast<size_t>(width) * dtype_size(dtype));
 }
 
-Communicator::Taken Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
+BackgroundExchanger::Taken BackgroundExchanger::take(const Remote& variable, uint64_t* seen, Tensor* out) {
   bool sent = false;
   {
     const std::lock_guard lock(mutex_);
@@ -90,7 +91,7 @@ Communicator::Taken Communicator::take(const Remote& variable, uint64_t* seen, T
 
 // A variable that steps have taken since its last request is requested with its gradient; if that does not come, with
 // those of others.
-void Communicator::choose_needed() {
+void BackgroundExchanger::choose_needed() {
   sent_.clear();
   for (const auto& [key, p] : sending_) {
     if (p.count > 0) sent_.emplace_back(key.first, p.to.parameter);
@@ -110,7 +111,7 @@ void Communicator::choose_needed() {
   }
 }
 
-void Communicator::end_step(Client::Done done) {
+void BackgroundExchanger::end_step(Client::Done done) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(done));
@@ -118,7 +119,7 @@ void Communicator::end_step(Client::Done done) {
   changed_.notify_all();
 }
 
-void Communicator::join(int threads) {
+void BackgroundExchanger::join(int threads) {
   {
     const std::lock_guard lock(mutex_);
     threads_ += threads;
@@ -127,14 +128,14 @@ void Communicator::join(int threads) {
 }
 
 // Whether there is something to send.
-bool Communicator::ready() const {
+bool BackgroundExchanger::ready() const {
   if (options_.threads == 0) {
     return std::any_of(pending_.begin(), pending_.end(), [](const auto& p) { return p.second.count > 0; });
   }
   return !waiting_.empty() && static_cast<int>(waiting_.size()) >= threads_;
 }
 
-void Communicator::work() {
+void BackgroundExchanger::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return over_ || ready(); });
@@ -148,7 +149,7 @@ void Communicator::work() {
   }
 }
 
-void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
+void BackgroundExchanger::send_round(std::unique_lock<std::mutex>& lock) {
   for (auto& [key, p] : pending_) {
     if (p.count > 0) std::swap(p, sending_[key]);
   }
@@ -173,7 +174,7 @@ void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-void Communicator::fill_messages(std::map<Key, Pending>& round) {
+void BackgroundExchanger::fill_messages(std::map<Key, Pending>& round) {
   SelectedRows merged;
   for (auto& [key, p] : round) {
     if (p.count == 0) continue;
@@ -197,7 +198,7 @@ void Communicator::fill_messages(std::map<Key, Pending>& round) {
   }
 }
 
-void Communicator::finish(Pending& p) const {
+void BackgroundExchanger::finish(Pending& p) const {
   if (!options_.average || p.count < 2) return;
   Tensor& t = p.sparse ? p.rows.value : p.dense;
   visit_dtype(t.dtype(), [&]<class T>(TypeTag<T>) {
@@ -209,13 +210,13 @@ void Communicator::finish(Pending& p) const {
   });
 }
 
-void Communicator::flush() {
+void BackgroundExchanger::flush() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return error_ || (!ready() && !busy_); });
   check();
 }
 
-Exchanger::Counts Communicator::counts() const {
+Exchanger::Counts BackgroundExchanger::counts() const {
   const std::lock_guard lock(mutex_);
   return {{"gradients", gradients_}, {"rounds", rounds_}};
 }

@@ -1,4 +1,4 @@
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/steps.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,4 @@
+"""Compression of models: quantization."""
+from . import quantization
+
+__all__ = ["quantization"]

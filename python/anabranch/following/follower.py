@@ -1,0 +1,219 @@
+"""A thread that brings a model to the newest version of a folder of checkpoints."""
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import weakref
+from typing import Any, TextIO
+
+from .. import _core
+from ..checkpoints import folders, links
+from ..checkpoints.links import VALUES
+from ..fluid.errors import EnforceNotMet, InvalidValue
+from ..fluid.growable_table import is_growable
+from ..fluid.io.tables import load_table
+from ..fluid.io.variables import is_persistable
+from . import folder
+from .trial import Trial
+
+#: Seconds for which a version may be incomplete before it is reported: a tool may be copying it.
+_GRACE_S = 5.0
+
+
+class Follower:
+    """Follows a folder.
+
+    Args:
+        root (str): folder of :class:`anabranch.Checkpoints`, or a copy of it that another tool updates.
+        program (Program): program of the model.
+        scope (Scope): scope of its variables.
+        poll_s (float): seconds between two checks of the folder.
+        stream (file, optional): output of messages. Default ``sys.stderr``.
+        trial (Trial, optional): run that each version must pass before the model switches to it.
+
+    ``poll`` looks at the folder once. ``start`` does so regularly in a thread, until ``stop`` or the end of the object.
+    """
+
+    def __init__(self, root: str, program: Any, scope: Any, poll_s: float = 0.1, stream: TextIO | None = None,
+                 trial: Trial | None = None) -> None:
+        self.root, self._scope, self._poll_s, self._trial = root, scope, poll_s, trial
+        self._stream = sys.stderr if stream is None else stream
+        variables = [v for v in program.list_vars() if is_persistable(v)]
+        self._tables = sorted(v.name for v in variables if is_growable(v))
+        self._dense = sorted(v.name for v in variables if not is_growable(v))
+        self.model = _core.FollowedModel(scope)
+        self._chains: dict[str, Any] = {}       # table -> the chain whose last link it has applied
+        self._run: str | None = None
+        self._step: int | None = None
+        self._trained_at = self._applied_at = 0.0
+        self.apply_s = 0.0
+        self.failures = 0
+        self._failed: dict[int, tuple[Any, float, str]] = {}   # number -> (signature, first seen, why)
+        self._told: set[str] = set()
+        self._problem: str | None = None
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    # ---- the thread
+
+    def start(self) -> None:
+        """Follows the folder in a thread."""
+        threading.Thread(target=_follow, args=(weakref.ref(self), self._stopped, self._poll_s), daemon=True,
+                         name="anabranch follow %s" % self.root).start()
+
+    def stop(self) -> None:
+        """The model keeps its version."""
+        self._stopped.set()
+
+    # ---- state
+
+    @property
+    def version(self) -> int:
+        """int: number of the version that the model has; 0: those that were saved with it."""
+        return int(self.model.version)
+
+    def state(self) -> dict[str, Any]:
+        """dict: version and its ``step``; ``trained_at`` and ``applied_at`` in seconds since 1970; ``age_s``, seconds
+        since ``trained_at``; ``newest`` version in the folder; ``lag``, the number of versions that are newer than the
+        model's; ``pinned`` version, or None; ``problem``, or None."""
+        numbers = folders.numbers(self.root)
+        now, version = time.time(), self.version
+        try:
+            pinned = folder.pinned(self.root)
+        except InvalidValue:
+            pinned = None
+        return {"version": version, "step": self._step, "trained_at": self._trained_at or None,
+                "applied_at": self._applied_at or None,
+                "age_s": now - self._trained_at if self._trained_at else None,
+                "newest": numbers[-1] if numbers else None, "lag": sum(n > version for n in numbers),
+                "pinned": pinned, "problem": self._problem}
+
+    # ---- one look at the folder
+
+    def poll(self) -> bool:
+        """bool: whether the model has another version now. Errors are remembered, and said once."""
+        with self._lock:
+            try:
+                pinned = folder.pinned(self.root)
+            except InvalidValue as e:
+                self._report(str(e))
+                return False
+            numbers = folders.numbers(self.root)
+            sought = [pinned] if pinned is not None else [n for n in reversed(numbers) if n > self.version]
+            self._failed = {n: entry for n, entry in self._failed.items() if n in sought}
+            for number in sought:
+                if number == self.version:
+                    break
+                if self._try(number):
+                    return True
+            self._report(self._overdue())
+            return False
+
+    def _try(self, number):
+        signature = folder.signature(self.root, self.version, number)
+        known = self._failed.get(number)
+        if known is not None and known[0] == signature:
+            return False
+        begun = time.monotonic()
+        try:
+            self._go(number)
+        except (EnforceNotMet, OSError, MemoryError) as e:
+            self.failures += 1
+            first = time.monotonic() if known is None else known[1]
+            self._failed[number] = (signature, first, str(e).split("\n")[0])
+            return False
+        self.apply_s, self._applied_at, self._problem = time.monotonic() - begun, time.time(), None
+        self._failed.pop(number, None)
+        return True
+
+    def _overdue(self):
+        """The newest version that should have been complete by now."""
+        now = time.monotonic()
+        for number, (_, first, why) in sorted(self._failed.items(), reverse=True):
+            if now - first >= _GRACE_S:
+                return "version %d is not used: %s" % (number, why)
+        return None
+
+    def _report(self, problem):
+        self._problem = problem
+        if problem is not None and problem not in self._told:
+            self._told.add(problem)
+            self._stream.write("%s: %s\n" % (self.root, problem))
+            self._stream.flush()
+
+    # ---- one version
+
+    def _go(self, number):
+        self.model.fold()   # if there was no memory for it before
+        at = folders.path(self.root, number)
+        status = folders.read(at)
+        fresh = _core.Scope()
+        self._read_dense(fresh, at, status)
+        chains = self._changes(number, status)
+        if chains is not None:
+            layers = [(self._table(name), chains[name].layer_over(self._table(name))) for name in self._tables]
+            if self._trial is not None:
+                for name, layer in zip(self._tables, layers):
+                    _core.preview_table(fresh.var(name), *layer)
+                self._trial.run(fresh)
+            self.model.switch_to(number, fresh, self._dense, layers)
+            self._remember(status, chains)
+            self.model.fold()
+            return
+        chains = self._read_tables(fresh, at, status)
+        if self._trial is not None:
+            self._trial.run(fresh)
+        self.model.switch_to(number, fresh, self._dense + self._tables, [])
+        self._remember(status, chains)
+
+    def _remember(self, status, chains):
+        self._chains, self._run = chains, (status.get("chain") or {}).get("run")
+        self._step, self._trained_at = status["step"], status.get("time", 0.0)
+
+    def _table(self, name):
+        return _core.growable_table(self._scope.find_var(name))
+
+    def _read_dense(self, fresh, at, status):
+        saved = status["variables"]["dense"]
+        missing = sorted(set(self._dense) - set(saved)) + sorted(set(self._tables) - set(status["variables"]["tables"]))
+        if missing:
+            raise InvalidValue("%s does not have the model's %s" % (at, ", ".join(missing)))
+        if saved:
+            _core.load_vars(fresh, saved, at, VALUES)
+
+    def _changes(self, number, status):
+        """Table -> chain of the changes since the model's version; None if there are none or another run wrote it."""
+        if "chain" not in status or status["chain"]["run"] != self._run or set(self._chains) != set(self._tables):
+            return None
+        chains = {}
+        for name in self._tables:
+            files = folder.changes_between(self.root, name, self.version, number)
+            if not files:
+                return None
+            chains[name] = _core.TableChain(files, self._chains[name])
+            last = chains[name].links()[-1]
+            if last["number"] != number:
+                raise InvalidValue("%s is the link of checkpoint %d" % (last["path"], last["number"]))
+        return chains
+
+    def _read_tables(self, fresh, at, status):
+        chains = links.chains(at, status) if "chain" in status else {}
+        for name in self._tables:
+            if name in chains:
+                chains[name].open(fresh.var(name))
+            else:
+                load_table(fresh.var(name), self._scope.find_var(name), name, "%s/%s.%s" % (at, VALUES, name))
+        return {name: chains[name] for name in self._tables if name in chains}
+
+
+def _follow(reference, stopped, poll_s):
+    while not stopped.wait(poll_s):
+        follower = reference()
+        if follower is None:
+            return
+        try:
+            follower.poll()
+        except Exception as e:   # a fault here must not end the thread silently
+            follower._report("following failed: %r" % (e,))
+        del follower

@@ -1,0 +1,389 @@
+"""``anabranch.Schema``, which describes raw columns and the inputs that follow from them."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _core
+from ._near import near
+from .features import Feature, plain
+from .fluid import arguments
+from .fluid.errors import InvalidType, InvalidValue
+from .fluid.framework import Variable, VarType
+from .fluid.io.inference_model import schema_path
+
+__all__ = ["Schema"]
+
+
+class Schema:
+    """Describes the columns of raw rows, and how to compute the inputs of a model from them.
+
+    A schema consists of features. Each one reads one or more columns, transforms their values in the order in which the
+    steps are written, and becomes the input of the same name. The data set, :meth:`feed`, ``Predictor.run_rows`` and
+    ``anabranch serve`` apply the same compiled steps, so training and serving convert equal rows to equal bits.
+
+    Args:
+        separator (str): character between the fields of a line. Fields may be quoted unless it is a tab. Default ','.
+        header (bool): whether the first line of each file contains the names of the columns. Features then refer to
+            columns by name; otherwise by number, from 0. Default True.
+        ragged (bool): whether lines may have more fields than the first line of their file. Default False.
+
+    Raises:
+        TypeError: ``separator`` is not a str.
+        ValueError: ``separator`` is not a single ASCII character, or is a quote or a newline.
+
+    Examples:
+        >>> import anabranch
+        >>> schema = anabranch.Schema()
+        >>> price = schema.number("price").missing(0).log()
+        >>> kind = schema.text("kind").hash(100)
+        >>> label = schema.label("clicked")
+        >>> inputs = schema.feed([{"price": 0, "kind": "red"}], ["price", "kind"])
+        >>> inputs["price"].tolist(), inputs["kind"].tolist()
+        ([[0.0]], [[94]])
+    """
+
+    def __init__(self, separator: str = ",", header: bool = True, ragged: bool = False) -> None:
+        if not isinstance(separator, str):
+            raise InvalidType("Schema: separator must be a str, got %s" % type(separator).__name__)
+        self._form = {"version": 1, "separator": separator, "header": bool(header), "ragged": bool(ragged)}
+        self._features: dict[str, Feature] = {}
+        self._readers: dict[tuple[str, ...], tuple[Any, Any]] = {}      # of feed: names -> (slots, reader)
+        _core.check_schema(self._text([]))
+
+    def number(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None) -> Feature:
+        """Adds a feature of numbers (float32).
+
+        An empty field and NaN are missing. A row is malformed if a value is missing and no step ``missing`` replaces
+        it, if a value is not a number, or if the result is infinite.
+
+        Args:
+            columns (str|int|list): a column, or several, whose values become one vector.
+            name (str, optional): name of the feature. Default: the name of the column.
+            split (str, optional): character that separates the values of a list of any length.
+
+        Returns:
+            Feature: the feature, to which steps can be added.
+
+        Raises:
+            ValueError: a column or the name does not fit the schema.
+            TypeError: an argument has the wrong type.
+        """
+        return self._add("number", columns, name, split)
+
+    def integer(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None) -> Feature:
+        """Adds a feature of integers (int64), such as ids that need no hash.
+
+        Args:
+            columns (str|int|list): a column, or several.
+            name (str, optional): name of the feature. Default: the name of the column.
+            split (str, optional): character that separates the values of a list of any length.
+
+        Returns:
+            Feature: the feature, to which steps can be added.
+
+        Raises:
+            ValueError: a column or the name does not fit the schema.
+            TypeError: an argument has the wrong type.
+        """
+        return self._add("integer", columns, name, split)
+
+    def text(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None) -> Feature:
+        """Adds a feature of text, which the step ``hash`` or ``vocabulary`` changes to ids (int64).
+
+        Empty text is valid unless the feature has the step ``missing`` or ``required``.
+
+        Args:
+            columns (str|int|list): a column, or several.
+            name (str, optional): name of the feature. Default: the name of the column.
+            split (str, optional): character that separates the values of a list of any length.
+
+        Returns:
+            Feature: the feature, to which steps can be added.
+
+        Raises:
+            ValueError: a column or the name does not fit the schema.
+            TypeError: an argument has the wrong type.
+        """
+        return self._add("text", columns, name, split)
+
+    def label(self, column: str | int, low: float = 0, high: float = 1, dtype: str = "int64",
+              name: str | None = None) -> Feature:
+        """Adds a label. A row whose label is missing, or below ``low`` or above ``high``, is malformed.
+
+        Args:
+            column (str|int): the column.
+            low (float): smallest label. Default 0.
+            high (float): largest label. Default 1.
+            dtype (str): 'int64' or 'float32'. Default 'int64'.
+            name (str, optional): name of the feature. Default: the name of the column.
+
+        Returns:
+            Feature: the feature.
+
+        Raises:
+            ValueError: ``dtype`` is neither 'int64' nor 'float32', or ``low`` is above ``high``.
+        """
+        kinds = {"int64": "integer", "float32": "number"}
+        if dtype not in kinds:
+            raise InvalidValue("Schema.label: dtype must be int64 or float32, got %r" % (dtype,))
+        return self._add(kinds[dtype], column, name, None).range(low, high)
+
+    def cross(self, parts: Sequence[Any], buckets: int, salt: str | None = None, name: str | None = None) -> Feature:
+        """Adds a feature that maps each combination of its parts to an id: the hash of the combination, modulo
+        ``buckets``.
+
+        Args:
+            parts (list): at least two columns or features. The text of a column is hashed. A feature must belong to
+                this schema and have one column and no ``split``; its id is hashed.
+            buckets (int): number of ids, at least 1.
+            salt (str, optional): salt of the hash. Default: the name of the feature.
+            name (str, optional): name of the feature. Default: the names of the parts, with "_x_" between them.
+
+        Returns:
+            Feature: the feature, which takes no further steps.
+
+        Raises:
+            ValueError: a part is a number; ``bucketize`` gives an id.
+            TypeError: a part is neither a column nor a feature.
+
+        Examples:
+            >>> import anabranch
+            >>> schema = anabranch.Schema()
+            >>> age = schema.number("age").missing(0).bucketize([18, 30, 50])
+            >>> schema.cross([age, "city"], 1000).name
+            'age_x_city'
+        """
+        if not isinstance(parts, (list, tuple)):
+            raise InvalidType("Schema.cross: parts must be a list, got %s" % type(parts).__name__)
+        whole = [part if isinstance(part, Feature) else Feature(self, str(part), {
+            "type": "text", "columns": [_column(part)]}) for part in parts]
+        name = "_x_".join(part.name for part in whole) if name is None else name
+        return self._put(Feature(self, name, {"cross": [part._as_part() for part in whole],
+                                              "hash": [plain(buckets, "Schema.cross: buckets"),
+                                                       name if salt is None else salt]}))
+
+    def inputs(self, *names: str) -> dict[str, Variable]:
+        """Creates the variables that the features become, in the default main program.
+
+        Args:
+            names (str): names of features. Default: all.
+
+        Returns:
+            dict: name -> Variable, in the order of the features; of shape [None, columns], or with ``lod_level=1`` for
+            lists.
+
+        Raises:
+            ValueError: a name is unknown, or a feature of text has no step that gives ids.
+
+        Examples:
+            >>> import anabranch
+            >>> schema = anabranch.Schema()
+            >>> size = schema.number(["width", "length"], "size")
+            >>> schema.inputs()["size"].shape
+            (-1, 2)
+        """
+        from .fluid.data import data
+        return {name: data(name, [None, width], "float32" if is_float else "int64", lod_level=0 if dense else 1)
+                for name, is_float, dense, width, _ in self._described(names)}
+
+    def feed(self, rows: Sequence[Any] | Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Transforms rows to the values of inputs, as a data set does with the lines of a file.
+
+        Values may be str, bytes, numbers, or None for an empty field. A number is read as the text that ``str``
+        returns for it. Text columns reject floats, because 7 and 7.0 would be different texts; columns of integers
+        reject them, too. A text must not contain a line feed, nor a tab if the separator is a tab, because a field of a
+        file cannot. If the feature splits a column, a value may be a list.
+
+        Args:
+            rows (list|dict): a list of dicts, a dict of lists or arrays, a data frame of pandas, or a table of Arrow
+                (any object with ``__arrow_c_stream__``); lists of fields if the schema has no header. Columns that no
+                feature uses are ignored.
+            names (list of str, optional): features. Default: all.
+
+        Returns:
+            dict: name -> array, or LoDTensor for lists, to feed to a program.
+
+        Raises:
+            ValueError: a row is malformed, or a column is missing. The message names row and column.
+        """
+        key = tuple(self._features if names is None else names)
+        made = self._readers.get(key)
+        if made is None:
+            slots = [_core.Slot(name, is_float, dense, [width])
+                     for name, is_float, dense, width, _ in self._described(key)]
+            made = self._readers[key] = slots, _core.schema_reader(self.to_json(), slots)
+        slots, reader = made
+        # Threads may call it at the same time: a clone shares the compiled steps.
+        return {slot.name: value for slot, value in zip(slots, reader.clone().values(rows))}
+
+    def transform(self, name: str, values: Any) -> Any:
+        """Transforms the values of one feature.
+
+        Args:
+            name (str): name of the feature.
+            values (list|numpy.ndarray|dict): values of its column; a dict of them if it has several columns.
+
+        Returns:
+            numpy.ndarray: the result, of shape [values, columns]; a LoDTensor for lists.
+
+        Raises:
+            ValueError: the name is unknown, or a value would make its row malformed.
+
+        Examples:
+            >>> import anabranch
+            >>> schema = anabranch.Schema()
+            >>> age = schema.number("age").missing(30).bucketize([18, 30, 50])
+            >>> schema.transform("age", ["17", None, 50]).tolist()
+            [[0], [2], [3]]
+        """
+        columns = self[name].columns
+        if not isinstance(values, Mapping):
+            if len(columns) > 1:
+                raise InvalidValue("Schema.transform: %s has the columns %s: values must be a dict of them, got %s"
+                                   % (name, ", ".join(map(str, columns)), type(values).__name__))
+            values = {columns[0]: values}
+        return self.feed(values, [name])[name]
+
+    def to_json(self) -> str:
+        """str: the schema as JSON, as it is saved."""
+        return self._text([feature._form() for feature in self._features.values()])
+
+    def save(self, folder: str, model_filename: str | None = None) -> None:
+        """Saves the schema next to a model. ``fluid.io.save_inference_model(..., schema=schema)`` does this, too, and
+        checks that the schema has the inputs of the model.
+
+        Args:
+            folder (str): folder, created if missing.
+            model_filename (str, optional): file of the program. Default ``__model__``.
+        """
+        with _core.FileSet() as files:
+            files.add(schema_path(folder, model_filename), self.to_json().encode())
+
+    @classmethod
+    def load(cls, folder: str, model_filename: str | None = None) -> Schema:
+        """Loads the schema of a model.
+
+        Args:
+            folder (str): folder of the model.
+            model_filename (str, optional): file of the program. Default ``__model__``.
+
+        Returns:
+            Schema: the schema.
+
+        Raises:
+            LookupError: the model has no schema.
+            ValueError: the file is damaged.
+        """
+        folder = os.fspath(folder)
+        return cls.from_json(_core.read_file_of(folder, schema_path(folder, model_filename)).decode())
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """Creates a schema from JSON.
+
+        Args:
+            text (str): the result of :meth:`to_json`.
+
+        Returns:
+            Schema: the schema.
+
+        Raises:
+            ValueError: the JSON has an unknown or invalid feature or step.
+        """
+        _core.check_schema(text)
+        form = json.loads(text)
+        made = cls(form["separator"], form["header"], form["ragged"])
+        for feature in form["features"]:
+            name = feature.pop("name")
+            made._features[name] = Feature(made, name, feature)
+        return made
+
+    @property
+    def columns(self) -> list[Any]:
+        """list: names or numbers of the columns that the features use."""
+        return list(dict.fromkeys(column for feature in self._features.values() for column in feature.columns))
+
+    def __getitem__(self, name: str) -> Feature:
+        if name not in self._features:
+            raise InvalidValue("Schema: there is no feature %r%s" % (name, self._near(name)))
+        return self._features[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._features
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._features)
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def __repr__(self) -> str:
+        return "Schema(%s)" % ", ".join(self._features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__, _readers={})
+
+    # ---- of this package
+
+    def _changed(self) -> None:
+        self._readers.clear()
+
+    def _check_inputs(self, what: str, variables: Sequence[Any]) -> None:
+        """Raises InvalidValue unless each variable is an input that a feature gives."""
+        for variable in variables:
+            if variable.name not in self._features:
+                raise InvalidValue("%s: the schema has no feature for the input %s%s"
+                                   % (what, variable.name, self._near(variable.name)))
+        _core.schema_reader(self.to_json(), [
+            _core.Slot(v.name, v.dtype == VarType.FP32, v.lod_level == 0, list(v.shape)[1:] if v.lod_level == 0 else [])
+            for v in variables])
+
+    def _near(self, name):
+        return near(name, self._features) or "; there are %s" % (", ".join(self._features) or "none")
+
+    def _described(self, names=()):
+        for name in names:
+            self[name]
+        found = {one[0]: one for one in _core.schema_features(self._text(
+            [feature._form() for name, feature in self._features.items() if not names or name in names]))}
+        return [found[name] for name in names or found]
+
+    def _text(self, features):
+        text = json.dumps({**self._form, "features": features}, ensure_ascii=False)
+        try:
+            text.encode()
+        except UnicodeEncodeError as e:
+            raise InvalidValue("Schema: names, words and other texts must be valid Unicode, got the surrogate %r in "
+                               "%r: if it comes from a file, convert the file to UTF-8"
+                               % (text[e.start], text[max(e.start - 30, 0):e.start + 30])) from None
+        return text
+
+    def _add(self, kind, columns, name, split):
+        listed = [_column(one) for one in (columns if isinstance(columns, (list, tuple)) else [columns])]
+        if name is None:
+            if len(listed) != 1:
+                raise InvalidValue("Schema.%s: name must be given for %d columns" % (kind, len(listed)))
+            name = str(listed[0])
+        form = {"type": kind, "columns": listed, "steps": []}
+        if split is not None:
+            form["split"] = split
+        return self._put(Feature(self, name, form))
+
+    def _put(self, feature):
+        if feature.name in self._features:
+            raise InvalidValue("Schema: there is already a feature %s: give this one another name" % feature.name)
+        feature._check()
+        self._features[feature.name] = feature
+        return feature
+
+
+def _column(value):
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise InvalidType("Schema: a column must be a name (str) or a number (int), got %s" % type(value).__name__)
+    return value
+
+
+arguments.explain(globals())

@@ -1,0 +1,114 @@
+#include "arrow_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/near.h"
+#include "data/arrow.h"
+
+namespace anabranch::python {
+namespace {
+
+using Column = data::RowInputs::Column;
+
+// A struct of the interface that is released at the end of its scope.
+template <class T> struct Held : T {
+  Held() : T{} {}
+  Held(const Held&) = delete;
+  ~Held() { free(); }
+  void free() {
+    if (this->release) this->release(this);
+    this->release = nullptr;
+  }
+};
+
+struct Source {
+  int64_t child;
+  data::ArrowType type;
+  char split;
+};
+
+void check(data::ArrowArrayStream* stream, int code) {
+  if (code == 0) return;
+  const char* const why = stream->get_last_error(stream);
+  AB_THROW(InvalidArgument, "rows: the Arrow stream failed: {}", why ? why : "no reason was given");
+}
+
+int64_t position(const Column& column, const data::ArrowSchema& schema) {
+  if (column.number >= 0) {
+    AB_CHECK(column.number < schema.n_children, InvalidArgument,
+             "rows: the table must have a column {}, got {} columns", column.number, schema.n_children);
+    return column.number;
+  }
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < schema.n_children; ++i) names.emplace_back(schema.children[i]->name);
+  const auto found = std::find(names.begin(), names.end(), column.name);
+  if (found != names.end()) {
+    AB_CHECK(std::find(found + 1, names.end(), column.name) == names.end(), InvalidArgument,
+             "rows: the table has the column {} more than once", column.name);
+    return found - names.begin();
+  }
+  AB_THROW(InvalidArgument, "rows: the table has no column {}, got {}{}", column.name,
+           names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), near_name(column.name, names));
+}
+
+std::vector<Source> sources_of(const data::ArrowSchema& schema, const std::vector<Column>& columns) {
+  std::vector<Source> sources;
+  for (const Column& column : columns) {
+    const int64_t child = position(column, schema);
+    data::ArrowType type(*schema.children[child], column.shown());
+    AB_CHECK(!type.is_list() || !column.two_splits, InvalidArgument, "rows: column {}: {}, got lists", column.shown(),
+             data::RowInputs::kTwoSplits);
+    AB_CHECK(!type.is_list() || column.split, InvalidArgument,
+             "rows: column {}: the column is not a list (split), got lists", column.shown());
+    AB_CHECK(!type.is_float() || !column.is_text, InvalidArgument,
+             "rows: column {}: text must be text or integers: 7 and 7.0 differ, got the Arrow type {}", column.shown(),
+             type.format());
+    sources.push_back({child, std::move(type), column.split});
+  }
+  return sources;
+}
+
+void add_batch(const data::ArrowArray& batch, const std::vector<Source>& sources, data::RowInputs* inputs) {
+  std::vector<std::string> own(sources.size());
+  std::vector<std::string_view> texts(sources.size());
+  for (int64_t row = 0; row < batch.length; ++row) {
+    AB_CHECK(!data::is_null(batch, row + batch.offset), InvalidArgument, "row {}: a row must have values, got null",
+             inputs->rows());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const Source& source = sources[i];
+      try {
+        texts[i] = source.type.text(*batch.children[source.child], row + batch.offset, source.split, &own[i]);
+      } catch (const Error& e) {
+        AB_THROW(InvalidArgument, "row {}: column {}: {}", inputs->rows(), inputs->columns()[i].shown(), e.message());
+      }
+    }
+    inputs->add(texts);
+  }
+}
+
+}  // namespace
+
+bool is_arrow_table(nb::handle rows) { return nb::hasattr(rows, "__arrow_c_stream__") && !nb::hasattr(rows, "keys"); }
+
+void add_arrow_rows(nb::handle table, data::RowInputs* inputs) {
+  const nb::object capsule = table.attr("__arrow_c_stream__")();
+  auto* stream = static_cast<data::ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
+  if (!stream) throw nb::python_error();
+  Held<data::ArrowSchema> schema;
+  check(stream, stream->get_schema(stream, &schema));
+  AB_CHECK(std::string_view(schema.format) == "+s", InvalidArgument,
+           "rows must be a table with columns, got the Arrow type {}", schema.format);
+  const std::vector<Source> sources = sources_of(schema, inputs->columns());
+  for (;;) {
+    Held<data::ArrowArray> batch;
+    check(stream, stream->get_next(stream, &batch));
+    if (!batch.release) return;
+    add_batch(batch, sources, inputs);
+  }
+}
+
+}  // namespace anabranch::python

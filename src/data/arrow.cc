@@ -1,0 +1,152 @@
+#include "data/arrow.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "data/number.h"
+
+namespace anabranch::data {
+namespace {
+
+// A double outside of this range is not a normal float.
+constexpr double kSmallest = 1e-37, kLargest = 1e38;
+
+template <class T> T at(const void* buffer, int64_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(buffer) + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+template <class Offset> std::string_view slice(const ArrowArray& array, int64_t i) {
+  const auto begin = at<Offset>(array.buffers[1], i), end = at<Offset>(array.buffers[1], i + 1);
+  if (begin == end) return {};
+  return {static_cast<const char*>(array.buffers[2]) + begin, static_cast<size_t>(end - begin)};
+}
+
+// A view has 16 bytes: a length, and up to 12 bytes of text, or its start, the number of a buffer and a position.
+std::string_view view(const ArrowArray& array, int64_t i) {
+  const char* const own = static_cast<const char*>(array.buffers[1]) + 16 * i;
+  const auto size = static_cast<size_t>(at<int32_t>(own, 0));
+  if (size <= 12) return {own + 4, size};
+  const auto* text = static_cast<const char*>(array.buffers[2 + at<int32_t>(own, 2)]);
+  return {text + at<int32_t>(own, 3), size};
+}
+
+template <class T> std::string_view spelled(T value, std::string* own) {
+  char digits[32];
+  own->assign(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  return *own;
+}
+
+}  // namespace
+
+bool is_null(const ArrowArray& array, int64_t i) {
+  const auto* bits = array.n_buffers > 0 ? static_cast<const uint8_t*>(array.buffers[0]) : nullptr;
+  return bits && !(bits[i / 8] >> (i % 8) & 1);
+}
+
+ArrowType::ArrowType(const ArrowSchema& schema, const std::string& column) : format_(schema.format) {
+  struct Known {
+    const char* format;
+    Kind kind;
+    int bytes;
+  };
+  static constexpr Known kKnown[] = {
+      {"n", Kind::kNull, 0},     {"u", Kind::kText, 0},     {"U", Kind::kLargeText, 0}, {"vu", Kind::kTextView, 0},
+      {"c", Kind::kSigned, 1},   {"s", Kind::kSigned, 2},   {"i", Kind::kSigned, 4},    {"l", Kind::kSigned, 8},
+      {"C", Kind::kUnsigned, 1}, {"S", Kind::kUnsigned, 2}, {"I", Kind::kUnsigned, 4},  {"L", Kind::kUnsigned, 8},
+      {"f", Kind::kFloat, 0},    {"g", Kind::kDouble, 0},   {"+l", Kind::kList, 0},     {"+L", Kind::kLargeList, 0},
+      {"z", Kind::kText, 0},     {"Z", Kind::kLargeText, 0}};
+  bool found = false;
+  for (const Known& known : kKnown) {
+    if (format_ != known.format) continue;
+    kind_ = known.kind;
+    bytes_ = known.bytes;
+    found = true;
+  }
+  AB_CHECK(found, Unsupported,
+           "column {} has the Arrow type {}, which is not supported: cast it to text, an integer or a float", column,
+           format_);
+  if (schema.dictionary) {
+    dictionary_ = true;
+    child_ = std::make_unique<ArrowType>(*schema.dictionary, column);
+  } else if (is_list()) {
+    child_ = std::make_unique<ArrowType>(*schema.children[0], column);
+    AB_CHECK(!child_->is_list(), Unsupported, "column {} has lists of lists, which are not supported", column);
+  }
+}
+
+std::string_view ArrowType::text(const ArrowArray& array, int64_t row, char split, std::string* own) const {
+  const int64_t i = row + array.offset;
+  if (kind_ == Kind::kNull || is_null(array, i)) return {};
+  if (dictionary_) return child_->text(*array.dictionary, integer(array, i), split, own);
+  switch (kind_) {
+    case Kind::kText: return slice<int32_t>(array, i);
+    case Kind::kLargeText: return slice<int64_t>(array, i);
+    case Kind::kTextView: return view(array, i);
+    case Kind::kList:
+    case Kind::kLargeList: return list(array, i, split, own);
+    default: return number(array, i, own);
+  }
+}
+
+bool ArrowType::number(const ArrowArray& array, int64_t row, float* out) const {
+  const int64_t i = row + array.offset;
+  if (is_null(array, i)) return false;
+  if (kind_ == Kind::kFloat) {
+    *out = at<float>(array.buffers[1], i);
+  } else {
+    const auto value = at<double>(array.buffers[1], i);
+    constexpr uint64_t kRounded = 0x1fffffff, kMiddle = 0x10000000;  // bits that a float lacks; halfway between two
+    if ((std::bit_cast<uint64_t>(value) & kRounded) == kMiddle || (value != 0 && std::fabs(value) < kSmallest) ||
+        std::fabs(value) > kLargest)
+      return false;
+    *out = static_cast<float>(value);
+  }
+  return !std::isnan(*out);
+}
+
+int64_t ArrowType::integer(const ArrowArray& array, int64_t i) const {
+  const void* values = array.buffers[1];
+  const bool is_signed = kind_ == Kind::kSigned;
+  switch (bytes_) {
+    case 1: return is_signed ? at<int8_t>(values, i) : at<uint8_t>(values, i);
+    case 2: return is_signed ? at<int16_t>(values, i) : at<uint16_t>(values, i);
+    case 4: return is_signed ? at<int32_t>(values, i) : at<uint32_t>(values, i);
+    default: return at<int64_t>(values, i);
+  }
+}
+
+std::string_view ArrowType::number(const ArrowArray& array, int64_t i, std::string* own) const {
+  if (kind_ == Kind::kFloat) {
+    const auto value = at<float>(array.buffers[1], i);
+    return std::isnan(value) ? std::string_view() : spelled_float(value, own);
+  }
+  if (kind_ == Kind::kDouble) {
+    const auto value = at<double>(array.buffers[1], i);
+    return std::isnan(value) ? std::string_view() : spelled_float(value, own);
+  }
+  const int64_t value = integer(array, i);
+  return kind_ == Kind::kUnsigned ? spelled(static_cast<uint64_t>(value), own) : spelled(value, own);
+}
+
+std::string_view ArrowType::list(const ArrowArray& array, int64_t i, char split, std::string* own) const {
+  const bool large = kind_ == Kind::kLargeList;
+  const int64_t begin = large ? at<int64_t>(array.buffers[1], i) : at<int32_t>(array.buffers[1], i);
+  const int64_t end = large ? at<int64_t>(array.buffers[1], i + 1) : at<int32_t>(array.buffers[1], i + 1);
+  std::string joined, part;
+  for (int64_t item = begin; item < end; ++item) {
+    if (item > begin) joined += split;
+    const std::string_view one = child_->text(*array.children[0], item, split, &part);
+    AB_CHECK(one.find(split) == std::string_view::npos, InvalidArgument,
+             "a value of a list contains the separator, got \"{}\"", one);
+    joined += one;
+  }
+  *own = std::move(joined);
+  return *own;
+}
+
+}  // namespace anabranch::data

@@ -1,0 +1,209 @@
+#include "data/row_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "data/file_head.h"
+
+namespace anabranch::data {
+namespace {
+
+// The options of a line of a format, as steps.
+std::shared_ptr<const Transform> transform_of(const ColumnRule& rule, const Slot& slot) {
+  AB_CHECK(!slot.is_float() || (!rule.hash && !rule.split), InvalidArgument,
+           "slot {} is float32: \"hash\" and \"split\" are for int64", slot.name);
+  AB_CHECK(slot.is_float() || !rule.log, InvalidArgument, "slot {} is int64: \"log\" is for float32", slot.name);
+  AB_CHECK(slot.is_float() || (rule.missing == std::trunc(rule.missing) && std::fabs(rule.missing) < 0x1p53),
+           InvalidArgument, "slot {} is int64: the value of \"missing\" must be an integer", slot.name);
+  AB_CHECK(!rule.ranged || !rule.hash, InvalidArgument, "slot {} is hashed: \"range\" is for numbers", slot.name);
+  auto made = std::make_shared<Transform>();
+  if (rule.hash) {
+    made->steps.push_back({.op = Step::Op::kHash, .buckets = rule.hash});
+    return made;
+  }
+  made->type = slot.is_float() ? Transform::Type::kNumber : Transform::Type::kInteger;
+  if (rule.ranged) made->steps.push_back({.op = Step::Op::kRange, .low = rule.low, .high = rule.high});
+  if (rule.log && rule.missing_last) made->steps.push_back({.op = Step::Op::kLog});
+  made->steps.push_back({.op = Step::Op::kMissing, .low = rule.missing});
+  if (rule.log && !rule.missing_last) made->steps.push_back({.op = Step::Op::kLog});
+  return made;
+}
+
+void check_schema(const ColumnRule& rule, const Slot& slot) {
+  const bool gives_float = rule.parts.empty() && rule.transform->gives_float();
+  const bool gives_id = !rule.parts.empty() || rule.transform->gives_id();
+  AB_CHECK(gives_float || gives_id, InvalidArgument,
+           "feature {}: the last step of a text feature must be hash or vocabulary", slot.name);
+  AB_CHECK(slot.is_float() == gives_float, InvalidArgument, "feature {} is {}, but variable {} is {}", slot.name,
+           gives_float ? "float32" : "int64", slot.name, dtype_name(slot.dtype));
+}
+
+}  // namespace
+
+// The state of write().
+struct RowPlan::Row {
+  const std::vector<Field>& fields;
+  std::span<const size_t> places;
+  uint32_t* out;
+  Bad* bad;
+  int64_t missing = 0;
+  Cell cell{};
+
+  bool refuse(const Field& field, size_t place, BadReason reason) const {
+    *bad = {field.column, 0, reason, places[place]};
+    return false;
+  }
+};
+
+RowPlan::RowPlan(const Schema& schema, const RowFormat& format, FileHeads* heads) {
+  for (size_t i = 0; i < schema.slots.size(); ++i) {
+    const Slot& slot = schema.slots[i];
+    if (!slot.used) continue;
+    const auto rule = std::find_if(format.rules.begin(), format.rules.end(),
+                                   [&](const ColumnRule& r) { return r.slot == slot.name; });
+    AB_CHECK(rule != format.rules.end(), InvalidArgument, "the schema of the data has no {} {}",
+             format.is_schema ? "feature" : "line for slot", slot.name);
+    const auto columns = static_cast<int64_t>(rule->parts.empty() ? rule->columns.size() : 1);
+    AB_CHECK(!slot.dense || (slot.values() == columns && !rule->split), InvalidArgument,
+             "slot {} is dense, of shape {} a sample, but the schema gives it {} columns{}", slot.name,
+             slot.shape.str(), columns, rule->split ? ", to be split" : "");
+    slots_.push_back(plan(slot, *rule, static_cast<int32_t>(i), heads));
+    fixed_words_ += 1 + 2 * static_cast<size_t>(columns);  // a count, and a value of each column
+  }
+}
+
+RowPlan::SlotPlan RowPlan::plan(const Slot& slot, const ColumnRule& rule, int32_t index, FileHeads* heads) {
+  if (rule.transform || !rule.parts.empty()) check_schema(rule, slot);
+  SlotPlan made;
+  if (!rule.parts.empty()) {
+    for (const ColumnRule& part : rule.parts) made.parts.push_back(plan_part(part, index, heads));
+    made.buckets = rule.hash;
+    made.salt = rule.cross_salt;
+  } else {
+    ColumnRule own = rule;
+    if (!own.transform) own.transform = transform_of(rule, slot);
+    made = plan_part(own, index, heads);
+    const bool label = !slot.is_float() && slot.dense && !rule.hash && !rule.transform;
+    made.required = rule.required || (label && !rule.has_missing);
+  }
+  made.is_float = slot.is_float();
+  made.counted = !slot.dense;
+  return made;
+}
+
+RowPlan::SlotPlan RowPlan::plan_part(const ColumnRule& rule, int32_t index, FileHeads* heads) {
+  SlotPlan made;
+  made.slot = index;
+  made.split = rule.split;
+  made.required = rule.required;
+  made.transform = rule.transform;
+  const std::vector<Step>& steps = rule.transform->steps;
+  if (steps.size() == 1 && steps[0].op == Step::Op::kHash) made.only_hash = steps[0].buckets;
+  const bool numbers = rule.transform->type != Transform::Type::kText && !rule.split;
+  size_t place = heads->add(rule.columns, numbers);
+  for (const ColumnRef& column : rule.columns) made.sources.push_back({place++, column.salt});
+  return made;
+}
+
+// Several slots, or one slot several times, may use the values of one column.
+size_t RowPlan::words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const {
+  size_t words = fixed_words_;
+  for (const SlotPlan& plan : slots_) {
+    if (!plan.split) continue;  // each further separator is a further value
+    for (const Source& source : plan.sources) words += 2 * fields[places[source.place]].text.size();
+  }
+  return words;
+}
+
+bool RowPlan::write(const std::vector<Field>& fields, std::span<const size_t> places, uint32_t** out, int64_t* missing,
+                    Bad* bad) const {
+  Row row{fields, places, *out, bad};
+  for (const SlotPlan& plan : slots_) {
+    if (!(plan.parts.empty() ? write_slot(plan, &row) : write_cross(plan, &row))) {
+      bad->slot = plan.slot;
+      return false;
+    }
+  }
+  *out = row.out;
+  *missing += row.missing;
+  return true;
+}
+
+namespace {
+
+bool apply(const Transform& transform, const Field& field, uint64_t salt, Cell* cell) {
+  return field.is_number ? transform.apply(field.number, cell) : transform.apply(field.text, salt, cell);
+}
+
+}  // namespace
+
+inline bool RowPlan::write_value(const SlotPlan& plan, const Field& field, const Source& source, Row* row) {
+  if (plan.only_hash) {
+    const uint64_t id = hashed_id(field.text, source.salt, plan.only_hash);
+    std::memcpy(row->out, &id, sizeof id);
+    row->out += 2;
+    return true;
+  }
+  if (!apply(*plan.transform, field, source.salt, &row->cell)) {
+    return row->refuse(field, source.place, row->cell.bad);
+  }
+  row->missing += row->cell.filled;
+  if (plan.is_float) {
+    std::memcpy(row->out++, &row->cell.number, sizeof row->cell.number);
+  } else {
+    std::memcpy(row->out, &row->cell.id, sizeof row->cell.id);
+    row->out += 2;
+  }
+  return true;
+}
+
+bool RowPlan::write_slot(const SlotPlan& plan, Row* row) {
+  uint32_t* const count = row->out;
+  if (plan.counted) ++row->out;
+  auto values = static_cast<uint32_t>(plan.sources.size());
+  for (const Source& source : plan.sources) {
+    const Field& field = row->fields[row->places[source.place]];
+    if (plan.required && field.text.empty()) return row->refuse(field, source.place, BadReason::kMissing);
+    if (!(plan.split ? write_list(plan, source, row, &values) : write_value(plan, field, source, row))) return false;
+  }
+  if (plan.counted) *count = values;
+  return true;
+}
+
+// Adds the number of further values to *count.
+bool RowPlan::write_list(const SlotPlan& plan, const Source& source, Row* row, uint32_t* count) {
+  Field rest = row->fields[row->places[source.place]];
+  for (;; ++*count) {
+    const size_t end = rest.text.find(plan.split);
+    if (!write_value(plan, {.text = rest.text.substr(0, end), .column = rest.column}, source, row)) return false;
+    if (end == std::string_view::npos) return true;
+    rest.text.remove_prefix(end + 1);
+    rest.column += static_cast<int64_t>(end) + 1;
+  }
+}
+
+// The hash of all parts, each with its length, seeded by those before it.
+bool RowPlan::write_cross(const SlotPlan& plan, Row* row) {
+  if (plan.counted) *row->out++ = 1;
+  uint64_t hash = plan.salt;
+  for (const SlotPlan& part : plan.parts) {
+    const Source& source = part.sources.front();
+    const Field& field = row->fields[row->places[source.place]];
+    if (part.required && field.text.empty()) return row->refuse(field, source.place, BadReason::kMissing);
+    if (!apply(*part.transform, field, source.salt, &row->cell)) {
+      return row->refuse(field, source.place, row->cell.bad);
+    }
+    row->missing += row->cell.filled;
+    const uint64_t id = row->cell.id;
+    const std::string_view bytes(reinterpret_cast<const char*>(&id), sizeof id);
+    hash = hash_bytes(part.transform->gives_id() ? bytes : row->cell.text, hash);
+  }
+  const uint64_t id = hash_to_id(hash, plan.buckets);
+  std::memcpy(row->out, &id, sizeof id);
+  row->out += 2;
+  return true;
+}
+
+}  // namespace anabranch::data

@@ -1,0 +1,37 @@
+// The values of a model that is replaced while it runs: all variables of a version are exchanged at once, between runs.
+// One thread changes it; any thread may run it.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/scope.h"
+#include "sparse/growable_table.h"
+
+namespace anabranch {
+
+class FollowedModel {
+ public:
+  explicit FollowedModel(std::shared_ptr<Scope> scope) : scope_(std::move(scope)) {}
+
+  // Changes of a table, which stay on top of it until fold() has copied them.
+  struct Layer {
+    std::shared_ptr<sparse::GrowableTable> table, changes;
+  };
+  // Waits for the runs in progress. `fresh` has new values of the variables `names`, which it loses. ShapeMismatch,
+  // NotFound: it does not fit; nothing is changed then.
+  void switch_to(int64_t version, Scope& fresh, const std::vector<std::string>& names, std::vector<Layer> layers);
+  // Copies the layers to their tables while runs go on.
+  void fold();
+  // In a run: that of its values. 0: the values of the model's own files.
+  int64_t version() const { return version_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::shared_ptr<Scope> scope_;
+  std::vector<Layer> layers_;
+  std::atomic<int64_t> version_{0};
+};
+
+}  // namespace anabranch

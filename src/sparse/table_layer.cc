@@ -1,0 +1,85 @@
+// Tables that follow a chain while they are read. A version is switched to by laying its changes over the table, and
+// the changes are copied to the table afterwards, when lookups no longer read what they hide.
+#include <cstring>
+#include <mutex>
+
+#include "sparse/growable_table.h"
+#include "sparse/table_chain.h"
+
+namespace anabranch::sparse {
+namespace {
+
+// Ages of rows in a layer: those of a table that is only read do not matter.
+constexpr uint32_t kGone = 0, kThere = 1;
+
+}  // namespace
+
+TableOptions GrowableTable::for_lookups(const TableHeader& header) {
+  TableOptions o;
+  o.width = header.width;
+  return o;
+}
+
+std::shared_ptr<GrowableTable> GrowableTable::layer_of(const TableChain& chain) const {
+  check_fits(chain.last().table(), chain.last().path());
+  auto layer = std::make_shared<GrowableTable>(name_, for_lookups(chain.last().table()));
+  const size_t floats = static_cast<size_t>(options_.width), row_bytes = chain.last().table().row_bytes();
+  const auto put = [&](int64_t key, uint32_t seen, const char* numbers) {
+    Part& part = layer->parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+    const std::lock_guard held(part.lock);
+    float* record = part.shard->restore(key, seen);
+    numbers ? std::memcpy(record, numbers, floats * sizeof(float)) : std::memset(record, 0, floats * sizeof(float));
+  };
+  int64_t rows = 0;
+  for (const LinkReader& link : chain.links()) rows += link.rows() + link.gone();
+  layer->reserve(rows);
+  const auto key_at = [](const char* at) {
+    int64_t key = 0;
+    std::memcpy(&key, at, sizeof(key));
+    return key;
+  };
+  for (const LinkReader& link : chain.links()) {
+    link.each(
+        [&](std::string_view keys) {
+          for (size_t at = 0; at < keys.size(); at += sizeof(int64_t)) put(key_at(keys.data() + at), kGone, nullptr);
+        },
+        [&](std::string_view lines) {
+          for (size_t at = 0; at < lines.size(); at += row_bytes) {
+            put(key_at(lines.data() + at), kThere, lines.data() + at + sizeof(int64_t) + sizeof(uint32_t));
+          }
+        });
+  }
+  return layer;
+}
+
+std::shared_ptr<GrowableTable> GrowableTable::preview(std::shared_ptr<GrowableTable> table,
+                                                      std::shared_ptr<GrowableTable> changes) {
+  TableOptions o;
+  o.width = table->options_.width;
+  auto made = std::make_shared<GrowableTable>(table->name_, o);
+  made->under_ = std::move(table);
+  made->layer_ = std::move(changes);
+  return made;
+}
+
+// The layer's rows do not change, so that no lock is needed to read them.
+void GrowableTable::fold_layer() {
+  if (!layer_) return;
+  const size_t bytes = static_cast<size_t>(options_.width) * sizeof(float);
+  for (size_t s = 0; s < parts_.size(); ++s) {
+    Part& part = parts_[s];
+    layer_->parts_[s].shard->each_row([&](int64_t key, uint32_t seen, const float* record) {
+      const std::lock_guard held(part.lock);
+      if (seen == kGone) {
+        part.shard->remove(key);
+        return;
+      }
+      float* to = part.shard->restore(key, kThere);
+      AB_CHECK(to != nullptr, ResourceExhausted, "more rows than fit into the {} bytes of table {}", options_.max_bytes,
+               name_);
+      std::memcpy(to, record, bytes);
+    });
+  }
+}
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,119 @@
+"""``anabranch serve --follow`` and ``anabranch versions``: the version of each answer, problems, and the way back."""
+import io
+import json
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from serve_process import Server
+from versions import Counting, version_of
+
+from anabranch.following import command
+
+pytest.importorskip("aiohttp")
+
+BODY = json.dumps({"inputs": {"ids": np.arange(20).reshape(-1, 1).tolist()}}).encode()
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = Counting(tmp_path / "run", str(tmp_path / "model"))
+    made.write()
+    yield made
+    made.close()
+
+
+def served(tmp_path, *options):
+    return Server(str(tmp_path / "model"), "--follow", str(tmp_path / "run"), "--poll", "0.02", *options)
+
+
+def ask(server):
+    """(version, steps that the answer tells)."""
+    status, headers, body = server.ask(body=BODY)
+    assert status == 200, body
+    answer = json.loads(body)
+    assert headers["X-Anabranch-Version"] == str(answer["version"])
+    return answer["version"], version_of(np.array(list(answer["outputs"].values())[0]))
+
+
+def until(condition, what, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def version(server):
+    return json.loads(server.ask("/version")[2])
+
+
+def test_answers_follow_training(tmp_path, run):
+    with served(tmp_path, "--workers", "2") as server:
+        assert ask(server) == (1, 2)
+        steps, wrong, over = {1: 2}, [], threading.Event()
+
+        def client():
+            while not over.is_set():
+                number, told = ask(server)
+                if told is None or steps[number] != told:
+                    wrong.append((number, told))
+        threads = [threading.Thread(target=client) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for number in range(2, 12):
+            steps[number] = run.done + 1
+            run.write()
+            until(lambda n=number: version(server)["version"] == n, "version %d" % number)
+        over.set()
+        for thread in threads:
+            thread.join()
+        assert not wrong and ask(server) == (11, 12)
+        state = version(server)
+        assert (state["step"], state["lag"], state["newest"], state["problem"]) == (run.run.step, 0, 11, None)
+        assert 0 <= state["age_s"] < 60
+        assert server.metric("version") == 11 and server.metric("version_lag") == 0
+        assert 0 < server.metric("version_apply_seconds") < 5 and 0 <= server.metric("version_age_seconds") < 60
+        status, headers, body = server.ask(body=BODY, accept="application/x-npz")
+        assert status == 200 and headers["X-Anabranch-Version"] == "11"
+        assert version_of(next(iter(np.load(io.BytesIO(body)).values()))) == 12
+
+
+def test_health_tells_what_cannot_be_applied(tmp_path, run):
+    with served(tmp_path) as server:
+        name = os.path.join(run.write(), "values.counts.changes")
+        with open(name, "r+b") as file:
+            file.truncate(150)
+        until(lambda: json.loads(server.ask("/health")[2])["problem"], "a problem")
+        status, _, body = server.ask("/health")
+        assert status == 200 and "version 2 is not used" in json.loads(body)["problem"] and ask(server) == (1, 2)
+        assert server.metric("version_problem") == 1 and server.metric("version_failures") >= 1
+        server.child.terminate()
+        said = server.child.communicate(timeout=20)[1]
+        assert said.count("version 2 is not used") == 1
+
+
+def test_one_command_goes_back(tmp_path, run, capsys):
+    for _ in range(3):
+        run.write()
+    with served(tmp_path) as server:
+        assert ask(server) == (4, 5)
+        assert command.main([str(tmp_path / "run"), "--pin", "2"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3", "4"]
+        assert lines[1].endswith("all rows") and lines[2].endswith("changes since 1  pinned")
+        until(lambda: ask(server) == (2, 3), "version 2")
+        assert version(server)["pinned"] == 2
+        assert command.main([str(tmp_path / "run"), "--unpin"]) == 0
+        until(lambda: ask(server) == (4, 5), "version 4")
+    capsys.readouterr()
+    assert command.main([str(tmp_path / "run"), "--pin", "7"]) == 1
+    assert "no version 7" in capsys.readouterr().err
+
+
+def test_without_a_folder_there_are_no_versions(tmp_path, run):
+    with Server(str(tmp_path / "model")) as server:
+        assert server.ask("/version")[0] == 404
+        status, headers, body = server.ask(body=BODY)
+        assert status == 200 and "version" not in json.loads(body) and "X-Anabranch-Version" not in headers
