@@ -35,3 +35,5 @@ for op, shape, k in (("max_pool2d_with_index", (2, 2, 5, 4), 2), ("max_pool3d_wi
          name="global")
 case("max_pool2d_with_index", {"X": apart(1, 1, 2, 2)}, {"ksize": [1, 1], "paddings": [1, 1]}, largest, name="empty",
      grad=())
+case("max_pool2d_with_index", {"X": np.zeros((2, 1, 0, 0), "float32")}, {"ksize": [1, 1], "paddings": [1, 1]}, largest,
+     name="images without elements", grad=())

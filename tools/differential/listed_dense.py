@@ -28,7 +28,9 @@ COUNTERS = (
 )
 WIDE_ROWS = "sparse rows of more than two axes"
 HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
-CANCELS = "roots of differences close to 0: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
+CANCELS = (
+    "differences close to 0: `norm` and `adagrad` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
+)
 
 RULES = [Rule(WORKS, MORE, (op,), theirs=pattern) for op, pattern in TAKEN.items()]
 RULES += [Rule(RAISES, PART, (op,), ours=pattern) for op, pattern in REFUSED.items()]
@@ -129,7 +131,7 @@ RULES += [
         why=r"not \(\)",
         when=when.only_shape,
     ),
-    Rule(DIFFERS, MEETS, PAIRS + LOGIC, why="shape", when=when.x_is_narrower),
+    Rule(DIFFERS, MEETS, PAIRS + LOGIC + ("fused_elemwise_activation",), why="shape", when=when.x_is_narrower),
     Rule(
         DIFFERS,
         "`elementwise_pow`, `elementwise_mod`, `elementwise_floordiv`, if X has fewer axes or smaller extents than Y",
@@ -162,14 +164,8 @@ RULES += [
         ("smooth_l1_loss",),
         when=when.without("InsideWeight"),
     ),
-    Rule(
-        DIFFERS,
-        "a sparse gradient without rows in `Adam`, `Momentum`, `Lamb`",
-        ("adam", "momentum", "lamb"),
-        why="param|beta",
-        when=lambda case, theirs, ours: when.rows(case, theirs, ours) and not len(when.value(case, "Grad")),
-    ),
     Rule(DIFFERS, CANCELS, ("rmsprop",), why="param|moment", when=when.has(lambda a: a["decay"] < 0)),
+    Rule(DIFFERS, CANCELS, ("adagrad",), why="param", when=when.has(lambda a: a["epsilon"] < 0)),
     Rule(DIFFERS, NOTHING, ("fused_elemwise_activation",), why="shape", when=when.empty),
     Rule(DIFFERS, WIDE_ROWS, ("clip", "clip_by_norm", "sum"), why="shape", when=when.wide_rows),
     # ---- gradients

@@ -30,5 +30,12 @@ RULES = [
     Rule(DIFFERS, "`l2` of `Ftrl`", ("ftrl",)),
     Rule(DIFFERS, "`dropout` with a seed", ("dropout",)),
     Rule(DIFFERS, CURVE, ("auc",), when=when.has(lambda a: a.get("curve") == "PR")),
+    Rule(
+        DIFFERS,
+        "a sparse gradient without rows in `Adam`, `Momentum`, `Lamb`",
+        ("adam", "momentum", "lamb"),
+        why="param|beta|moment",
+        when=lambda case, theirs, ours: when.rows(case, theirs, ours) and not len(when.value(case, "Grad")),
+    ),
     Rule(RAISES, LABELS, ("cross_entropy", "cross_entropy2"), ours="Label"),
 ]

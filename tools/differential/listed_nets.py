@@ -230,10 +230,18 @@ RULES = [
         theirs="1st dimension of Input",
     ),
     Rule(
+        GRADIENT,
+        "`cos_sim` with different numbers of rows",
+        ("cos_sim",),
+        theirs="1st dimension of Input",
+        why="gradient accepted here",
+        when=when.unknown,
+    ),
+    Rule(
         WORKS,
-        "parameters of `label_smooth` and `sequence_conv` with an unknown number of rows",
-        ("label_smooth", "sequence_conv"),
-        theirs="number of elements in input|shape is not consistent",
+        "parameters of `label_smooth`, `sequence_conv`, `attention_lstm` with an unknown number of rows",
+        ("label_smooth", "sequence_conv", "attention_lstm"),
+        theirs="number of elements in input|shape is not consistent|AttentionBias shapes must be",
         when=when.unknown,
     ),
     Rule(
@@ -331,6 +339,7 @@ RULES = [
         ),
         when=when.empty,
     ),
+    Rule(RAISES, MEANT, ("cos_sim",), ours="must agree in", theirs="must be equal", when=when.unknown),
     Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),
     # ---- clusters, blocks, files
     Rule(

@@ -19,31 +19,54 @@ int64_t joint_extent(int64_t a, int64_t b) {
   return b == kUnknown ? a : -2;
 }
 
-}  // namespace
-
-int broadcast_axis(const Shape& x, const Shape& y, int axis) {
-  if (x == y) return 0;  // equal shapes: axis is irrelevant
-  const int rank = std::max(x.rank(), y.rank());
-  AB_CHECK(axis >= -1 && axis < std::max(rank, 1), InvalidArgument, "axis must be -1 to {} for {} and {}, got {}",
-           rank - 1, x.str(), y.str(), axis);
-  return axis == -1 ? std::abs(x.rank() - y.rank()) : axis;
+bool are_compatible(const Shape& x, const Shape& y) {
+  for (int i = 0; i < x.rank(); ++i) {
+    if (joint_extent(x[i], y[i]) < kUnknown) return false;
+  }
+  return true;
 }
 
-Shape laid_at(const Shape& operand, int rank, int axis) {
-  const Shape s = operand.rank() < rank ? trimmed(operand, rank - axis) : operand;
-  const int begin = operand.rank() < rank ? axis : 0;
-  AB_CHECK(begin + s.rank() <= rank, ShapeMismatch, "{} at axis {} must not reach beyond rank {}", operand.str(), begin,
-           rank);
+// The operand's extents from `axis` on.
+Shape placed(const Shape& s, int rank, int axis) {
   Shape laid;
-  for (int i = 0; i < rank; ++i) laid.push_back(i < begin || i >= begin + s.rank() ? 1 : s[i - begin]);
+  for (int i = 0; i < rank; ++i) laid.push_back(i < axis || i >= axis + s.rank() ? 1 : s[i - axis]);
   return laid;
 }
 
+Shape laid_at(const Shape& operand, int rank, int axis) {
+  if (operand.rank() == rank) return operand;
+  const Shape s = trimmed(operand, rank - axis);
+  AB_CHECK(axis + s.rank() <= rank, ShapeMismatch, "{} at axis {} must not reach beyond rank {}", operand.str(), axis,
+           rank);
+  return placed(s, rank, axis);
+}
+
+// Operands of equal rank: like an operand of lower rank, Y starts at `axis` without its trailing ones if it fits there,
+// or else X, or else none.
+Laid laid_equal(const Shape& x, const Shape& y, int axis) {
+  const int rank = x.rank(), most = rank - axis;
+  const Shape a = trimmed(x, most), b = trimmed(y, most);
+  if (b.rank() <= most && are_compatible(x, placed(b, rank, axis))) return {x, placed(b, rank, axis)};
+  if (a.rank() <= most && are_compatible(placed(a, rank, axis), y)) return {placed(a, rank, axis), y};
+  return {x, y};
+}
+
+}  // namespace
+
+Laid laid(const Shape& x, const Shape& y, int axis) {
+  if (x == y) return {x, y};  // axis is irrelevant
+  const int rank = std::max(x.rank(), y.rank());
+  AB_CHECK(axis >= -1 && axis < std::max(rank, 1), InvalidArgument, "axis must be -1 to {} for {} and {}, got {}",
+           rank - 1, x.str(), y.str(), axis);
+  if (x.rank() == y.rank()) return axis < 1 ? Laid{x, y} : laid_equal(x, y, axis);
+  const int at = axis == -1 ? std::abs(x.rank() - y.rank()) : axis;
+  return {laid_at(x, rank, at), laid_at(y, rank, at)};
+}
+
 Shape broadcast_shape(const Shape& x, const Shape& y, int axis) {
-  const int rank = std::max(x.rank(), y.rank()), at = broadcast_axis(x, y, axis);
-  const Shape a = laid_at(x, rank, at), b = laid_at(y, rank, at);
+  const auto [a, b] = laid(x, y, axis);
   Shape out;
-  for (int i = 0; i < rank; ++i) {
+  for (int i = 0; i < a.rank(); ++i) {
     const int64_t extent = joint_extent(a[i], b[i]);
     AB_CHECK(extent >= kUnknown, ShapeMismatch, "X is {}, Y is {}, axis {}: extents must be equal or 1, got {} and {}",
              x.str(), y.str(), axis, a[i], b[i]);
@@ -53,11 +76,12 @@ Shape broadcast_shape(const Shape& x, const Shape& y, int axis) {
 }
 
 NdLoop<3> broadcast_loop(const Shape& out, const Shape& x, const Shape& y, int axis) {
-  const int rank = out.rank(), at = broadcast_axis(x, y, axis);
-  const Shape a = laid_at(x, rank, at), b = laid_at(y, rank, at);
+  const auto [a, b] = laid(x, y, axis);
+  AB_CHECK(a.rank() == out.rank(), ShapeMismatch, "X and Y must broadcast to the shape of the result, got {}, {} and {}",
+           x.str(), y.str(), out.str());
   const auto so = dense_strides(out), sa = dense_strides(a), sb = dense_strides(b);
   NdLoop<3> loop;
-  for (int i = 0; i < rank; ++i) {
+  for (int i = 0; i < out.rank(); ++i) {
     AB_CHECK((a[i] == out[i] || a[i] == 1) && (b[i] == out[i] || b[i] == 1), ShapeMismatch,
              "X and Y must broadcast to the shape of the result, got {}, {} and {}", x.str(), y.str(), out.str());
     loop.add_axis(out[i], {so[i], a[i] == 1 ? 0 : sa[i], b[i] == 1 ? 0 : sb[i]});

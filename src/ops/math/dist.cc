@@ -106,10 +106,10 @@ AB_GRAD(dist)
         T* met = scratch->mutable_data<T>();
         slopes(c, broadcast_loop(both, a, b, -1), norm, c[x].data<T>(), c[y].data<T>(),
                static_cast<double>(*c[out].data<T>()), static_cast<double>(*c[dout].data<T>()), met);
-        if (c.needs(dx)) sum_to(c, both, laid_at(a, both.rank(), both.rank() - a.rank()), met, c[dx].mutable_data<T>());
+        if (c.needs(dx)) sum_to(c, both, laid(both, a, -1).y, met, c[dx].mutable_data<T>());
         if (!c.needs(dy)) return;
         T* to = c[dy].mutable_data<T>();
-        sum_to(c, both, laid_at(b, both.rank(), both.rank() - b.rank()), met, to);
+        sum_to(c, both, laid(both, b, -1).y, met, to);
         map(c, kCheapGrain, c[dy].numel(), to, to, [](T v) { return -v; });
       };
     })

@@ -184,14 +184,13 @@ Kernel backward_kernel(DType dtype, TermRun dx_run, TermRun dy_run, bool needs_o
   return [=, scratch = std::make_shared<Tensor>()](KernelContext& c) {
     const Shape &whole = c[dout].shape(), &xs = c[x].shape(), &ys = c[y].shape();
     const auto loop = broadcast_loop(whole, xs, ys, axis);
-    const int at = broadcast_axis(xs, ys, axis);
     const GradLoop l{loop,
                      {c[x].data(dtype), c[y].data(dtype), c[out].data(dtype), c[dout].data(dtype), 0, 0},
                      static_cast<int64_t>(dtype_size(dtype))};
-    const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at); };
+    const auto [x_laid, y_laid] = laid(xs, ys, axis);
     // X@GRAD last: it may alias Out@GRAD.
-    if (c.needs(dy)) operand_grad(c, l, whole, laid(ys), dtype, dy_run, scratch.get(), &c[dy]);
-    if (c.needs(dx)) operand_grad(c, l, whole, laid(xs), dtype, dx_run, scratch.get(), &c[dx]);
+    if (c.needs(dy)) operand_grad(c, l, whole, y_laid, dtype, dy_run, scratch.get(), &c[dy]);
+    if (c.needs(dx)) operand_grad(c, l, whole, x_laid, dtype, dx_run, scratch.get(), &c[dx]);
   };
 }
 

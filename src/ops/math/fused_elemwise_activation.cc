@@ -180,12 +180,11 @@ template <class T> struct Backward {
     return t.mutable_data<T>();
   }
 
-  // For an operand: `gradient` of the joint result, times the other operand in a product, summed over the axes on which
-  // it was broadcast.
+  // For an operand, laid on the axes of the result: `gradient` of the joint result, times the other operand in a
+  // product, summed over the axes on which it was broadcast.
   void operand(const KernelContext& c, const NdLoop<3>& loop, const Shape& own, const T* other, int other_at,
                const T* gradient, T* to) const {
     const Shape& whole = c[dout].shape();
-    const int at = broadcast_axis(c[x].shape(), c[y].shape(), axis);
     if (form.product) {
       T* terms = memory(2, whole);
       const int64_t step = loop.inner_strides()[static_cast<size_t>(other_at)];
@@ -195,29 +194,30 @@ template <class T> struct Backward {
       });
       gradient = terms;
     }
-    sum_to(c, whole, laid_at(own, whole.rank(), at), gradient, to);
+    sum_to(c, whole, own, gradient, to);
   }
 
   void operator()(KernelContext& c) const {
     const Shape& whole = c[dout].shape();
     const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
+    const Laid own = laid(c[x].shape(), c[y].shape(), axis);
     const T *a = c[x].data<T>(), *b = c[y].data<T>(), *g = c[dout].data<T>();
     const Function<T> fn = f;
     if (form.inner_unary) {
       T* u = memory(0, c[y].shape());
       map(c, kMathGrain, c[y].numel(), b, u, fn);
-      if (c.needs(dx)) operand(c, loop, c[x].shape(), u, 2, g, c[dx].mutable_data<T>());
+      if (c.needs(dx)) operand(c, loop, own.x, u, 2, g, c[dx].mutable_data<T>());
       if (!c.needs(dy)) return;
       T* to = c[dy].mutable_data<T>();
-      operand(c, loop, c[y].shape(), a, 1, g, to);
+      operand(c, loop, own.y, a, 1, g, to);
       map(c, kCheapGrain, c[y].numel(), to, u, to, [=](T v, T out) { return v * fn.slope(out); });
       return;
     }
     T *z = memory(0, whole), *dz = memory(1, whole);
     meet(c, loop, form.product, a, b, z);
     map(c, kMathGrain, whole.numel(), z, g, dz, [=](T v, T d) { return d * fn.slope(fn(v)); });
-    if (c.needs(dx)) operand(c, loop, c[x].shape(), b, 2, dz, c[dx].mutable_data<T>());
-    if (c.needs(dy)) operand(c, loop, c[y].shape(), a, 1, dz, c[dy].mutable_data<T>());
+    if (c.needs(dx)) operand(c, loop, own.x, b, 2, dz, c[dx].mutable_data<T>());
+    if (c.needs(dy)) operand(c, loop, own.y, a, 1, dz, c[dy].mutable_data<T>());
   }
 };
 

@@ -95,14 +95,14 @@ void infer_shapes(const TileProgram& program, std::vector<Shape>* shapes, std::v
 
 Spread spread_of(const Shape& whole, const Shape& part, int axis) {
   if (part.rank() > whole.rank()) return {};
-  const Shape laid = laid_at(part, whole.rank(), broadcast_axis(whole, part, axis));
-  int begin = 0, end = laid.rank();
-  while (begin < end && laid[begin] == 1) ++begin;
-  while (end > begin && laid[end - 1] == 1) --end;
+  const Shape own = laid(whole, part, axis).y;
+  int begin = 0, end = own.rank();
+  while (begin < end && own[begin] == 1) ++begin;
+  while (end > begin && own[end - 1] == 1) --end;
   for (int i = begin; i < end; ++i) {
-    if (laid[i] != whole[i]) return {};
+    if (own[i] != whole[i]) return {};
   }
-  return {whole.numel(end, whole.rank()), std::max<int64_t>(1, laid.numel(begin, end))};
+  return {whole.numel(end, whole.rank()), std::max<int64_t>(1, own.numel(begin, end))};
 }
 
 }  // namespace anabranch::math

@@ -24,6 +24,8 @@ void infer(InferContext& c) {
   for (const char* slot : {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"}) {
     c.set_out(slot, per_channel, statistics);
   }
+  c.share_lod("MeanOut", "Mean");
+  c.share_lod("VarianceOut", "Variance");
   if (c.has_out("ReserveSpace")) c.set_out("ReserveSpace", Shape{0}, statistics);
 }
 

@@ -45,18 +45,18 @@ constexpr auto adam_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Ke
     if (beta2) rule.beta2 = scalar<T>(c[beta2]);
     const T p1 = scalar<T>(c[pow1]), p2 = scalar<T>(c[pow2]);
     // Fluid 1.8.5 advances the powers before a sparse step and after a dense one.
-    const bool sparse = c.value(grad).template get<SelectedRows>() != nullptr;
+    const bool sparse = c.value(grad).template get<SelectedRows>() != nullptr, skips = skips_step(c.value(grad));
     const T lr =
         rules::corrected_rate(scalar<T>(c[rate]), sparse ? p1 * rule.beta1 : p1, sparse ? p2 * rule.beta2 : p2);
     T* p = updated<T>(c, param, param_out);
     T* first = updated<T>(c, m1, m1_out);
     T* second = updated<T>(c, m2, m2_out);
     gradients.read(c.value(grad), c[param]);
-    gradients.update(c, lazy ? Rows::kTouched : Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
+    gradients.update(c, lazy || skips ? Rows::kTouched : Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
       by.step(p + i, {first + i, second + i}, g, lr, n);
     });
-    set_scalar<T>(c[pow1_out], p1 * rule.beta1);
-    set_scalar<T>(c[pow2_out], p2 * rule.beta2);
+    set_scalar<T>(c[pow1_out], skips ? p1 : p1 * rule.beta1);
+    set_scalar<T>(c[pow2_out], skips ? p2 : p2 * rule.beta2);
   };
 };
 

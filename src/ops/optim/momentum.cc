@@ -31,7 +31,12 @@ AB_OP(momentum)
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<bool>("use_nesterov", false, "uses Nesterov momentum")
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      return with_rule<T>(op, [&](auto rule) { return elementwise_update<T>(op, kState, Rows::kAll, rule); });
+      return with_rule<T>(op, [&](auto rule) -> Kernel {
+        const auto update = [&](Rows rows) { return elementwise_update<T>(op, kState, rows, rule); };
+        return [all = update(Rows::kAll), none = update(Rows::kTouched), grad = op.in("Grad")](KernelContext& c) {
+          skips_step(c.value(grad)) ? none(c) : all(c);
+        };
+      });
     })
     .device<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return device::Update<T>(op, rule_on_device<T>(op));

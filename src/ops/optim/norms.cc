@@ -85,6 +85,7 @@ constexpr auto lamb_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Ke
     T* p = updated<T>(c, param, param_out);
     T* first = updated<T>(c, m1, m1_out);
     T* second = updated<T>(c, m2, m2_out);
+    if (skips_step(c.value(grad))) return;
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
     step->resize(c[param].shape(), c[param].dtype());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/flags.h"
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
 #include "ops/declare/checks.h"
@@ -46,7 +47,14 @@ template <class T> T* updated(KernelContext& c, In in, Out out) {
   return to;
 }
 
-enum class Rows { kAll, kTouched };  // rows missing from a sparse gradient have a zero gradient, or are not updated
+// Rows missing from a sparse gradient have a zero gradient, or are not updated.
+enum class Rows { kAll, kTouched };
+
+// Whether Fluid 1.8.5 skips the step, for the rules that compute it with zeros by default.
+inline bool skips_step(const Value& grad) {
+  const auto* rows = grad.get<SelectedRows>();
+  return rows && rows->rows.empty() && Flags::exact_fluid();
+}
 
 // A sparse gradient must fit the parameter and name existing rows.
 void check_rows(const SelectedRows& grad, const Shape& param);

@@ -83,12 +83,13 @@ OpDef& declare_schema(const Row& row) {
   return def.ignores({"in_dtype"}).infer(infer_reduce);
 }
 
-// run(c, X's shape, folded shape, in, out), for each type.
-template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run) {
+// run(c, X's shape, folded shape, in, out), for each type. `results`: more runs, for dtypes of Out that X cannot have.
+template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run, const FoldRuns& results = {}) {
   OpDef& def = declare_schema(row);
   device::offer<Ts...>(def, forward_there(row.of_nothing, row.fold));
-  const FoldRuns runs{{dtype_of<Ts>, &fold_run_of<Run, Ts>}...};
-  for (const auto& [dtype, run] : runs) {
+  FoldRuns runs{{dtype_of<Ts>, &fold_run_of<Run, Ts>}...};
+  runs.insert(results.begin(), results.end());
+  for (const DType dtype : {dtype_of<Ts>...}) {
     def.cpu_of(dtype, [of_nothing = row.of_nothing, dtype, runs](const KernelArgs& op) {
       return forward_kernel(of_nothing, dtype, runs, op);
     });
@@ -255,13 +256,14 @@ void declare_extremes() {
 }
 
 void declare_lengths() {
+  const auto run = [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+    using T = std::remove_pointer_t<decltype(out)>;
+    fold_axes<FoldSquares<T>>(c, x, folded, in, out);
+    for (int64_t i = 0; i < folded.numel(); ++i) out[i] = static_cast<T>(std::sqrt(out[i]));
+  };
   OpDef& norm = declare_forward<float, double>(
-      {"frobenius_norm", "Square root of the sum of the squares of X over the axes in dim", "float", "length"},
-      [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-        using T = std::remove_pointer_t<decltype(out)>;
-        fold_axes<FoldSquares<T>>(c, x, folded, in, out);
-        for (int64_t i = 0; i < folded.numel(); ++i) out[i] = std::sqrt(out[i]);
-      });
+      {"frobenius_norm", "Square root of the sum of the squares of X over the axes in dim", "float", "length"}, run,
+      {{DType::kInt32, &fold_run_of<decltype(run), int32_t>}, {DType::kInt64, &fold_run_of<decltype(run), int64_t>}});
   backward_of<float, double>(norm, true, "length",
                              [](auto x, auto out, auto d, auto n) { return LengthTerm::of(x, out, d, n); });
 }

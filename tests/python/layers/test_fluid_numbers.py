@@ -74,6 +74,18 @@ def test_use_prune_of_another_version_of_the_program():
 
 # ---- steps without ids
 
+def steps_of_a_table(optimizer, batches):
+    """The first column of a table after each step."""
+    rows = L.embedding(fluid.data("ids", [None, 1], "int64"), [4, 2], is_sparse=True, padding_idx=0,
+                       param_attr=constant(1.0, "w"))
+    optimizer.minimize(L.reduce_sum(L.scale(rows, 1.0)))
+    exe, columns = started(), []
+    for ids in batches:
+        exe.run(feed={"ids": numpy.array(ids, "int64").reshape(-1, 1)})
+        columns.append(state("w").reshape(4, 2)[:, 0].copy())
+    return columns
+
+
 @pytest.mark.parametrize("make, moved", [
     (lambda: fluid.optimizer.Adam(0.1), [0.92558998, 0.86805999, 0.82094997]),
     (lambda: fluid.optimizer.Momentum(0.1, 0.9), [0.9, 0.81, 0.729])], ids=["Adam", "Momentum"])
@@ -82,13 +94,19 @@ def test_a_step_without_ids_is_one_of_zeros(make, moved, ids):
     """In 1.8.5, too, if the ids are padding; without ids, 1.8.5 skips it. A server without a row of a step must do
     what one process does.
     """
-    rows = L.embedding(fluid.data("ids", [None, 1], "int64"), [4, 2], is_sparse=True, padding_idx=0,
-                       param_attr=constant(1.0, "w"))
-    make().minimize(L.reduce_sum(L.scale(rows, 1.0)))
-    exe = started()
-    for batch, expected in zip(([1, 2], ids, ids), moved):
-        exe.run(feed={"ids": numpy.array(batch, "int64").reshape(-1, 1)})
-        numpy.testing.assert_allclose(state("w").reshape(4, 2)[:, 0], [1, expected, expected, 1], rtol=1e-5)
+    for row, expected in zip(steps_of_a_table(make(), [[1, 2], ids, ids]), moved):
+        numpy.testing.assert_allclose(row, [1, expected, expected, 1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [lambda: fluid.optimizer.Adam(0.1), lambda: fluid.optimizer.Momentum(0.1, 0.9),
+                                  lambda: fluid.optimizer.LambOptimizer(0.1)], ids=["Adam", "Momentum", "Lamb"])
+def test_a_step_without_ids_is_skipped_as_in_fluid(make, exact):
+    """As if the steps without ids were not there: neither the state nor the powers of Adam move."""
+    skipped = steps_of_a_table(make(), [[1, 2], [], [], [2, 3]])
+    numpy.testing.assert_array_equal(skipped[0], skipped[2])
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(fluid.Program(), fluid.Program()):
+        numpy.testing.assert_array_equal(steps_of_a_table(make(), [[1, 2], [2, 3]])[1], skipped[3])
+    assert (skipped[3] != skipped[0]).any()
 
 
 # ---- attributes
@@ -184,7 +202,9 @@ REDUCED = {
     ("reduce_max", "float64"): [2.5, 4.19999981], ("reduce_prod", "float64"): [3.75, -15.53999949],
     ("reduce_sum", "int64"): [3, 1], ("reduce_mean", "int64"): [1, 0], ("reduce_max", "int64"): [2, 4],
     ("reduce_prod", "int64"): [2, -12], ("reduce_sum", "int32"): [3, 1], ("reduce_mean", "int32"): [1, 0],
-    ("reduce_max", "int32"): [2, 4], ("reduce_prod", "int32"): [2, -12], ("reduce_sum", "float32"): [4, 0.49999976]}
+    ("reduce_max", "int32"): [2, 4], ("reduce_prod", "int32"): [2, -12], ("reduce_sum", "float32"): [4, 0.49999976],
+    ("frobenius_norm", "int32"): [2, 5], ("frobenius_norm", "int64"): [2, 5],
+    ("frobenius_norm", "float64"): [2.9154759474, 5.5973206761]}
 
 
 @pytest.mark.parametrize("kind, dtype", sorted(REDUCED))
