@@ -1,7 +1,7 @@
 """Callbacks of :class:`anabranch.Loop`: early stopping, keeping the best model, logs for TensorBoard.
 
 To write a callback, derive a class from :class:`Callback` and override its methods. If it counts or remembers
-something, override ``state`` and ``set_state`` too, so that a resumed run continues.
+something, override ``state`` and ``set_state`` too, so that a resumed run continues with it.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
 
 
 class Callback:
-    """Base class of callbacks. A :class:`anabranch.Loop` calls its methods, which do nothing by default.
+    """Base class of callbacks. :class:`anabranch.Loop` calls its methods, which do nothing by default.
 
     Examples:
         >>> import anabranch
@@ -51,7 +51,8 @@ class Callback:
         """Called after the last epoch, even if an error ends the loop."""
 
     def state(self) -> dict[str, Any]:
-        """dict: what :class:`anabranch.Checkpoints` saves of this callback: dicts, lists, strings and numbers."""
+        """dict: the state that :class:`anabranch.Checkpoints` saves for this callback. It consists of dicts, lists,
+        strings and numbers."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -219,7 +220,8 @@ class BestModel(_Best):
             schema (Schema, optional): as for ``fluid.io.save_inference_model``.
 
         Raises:
-            RuntimeError: no epoch had a value; or, in all workers, the first worker could not write.
+            RuntimeError: no epoch had a value, or the first worker could not write the files. All workers raise the
+                error.
 
         Examples:
             >>> import tempfile, anabranch, anabranch.fluid as fluid

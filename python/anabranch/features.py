@@ -54,7 +54,8 @@ class Feature:
         return self._add("missing", value)
 
     def required(self) -> Feature:
-        """Makes a row with empty text malformed. Numbers and integers without ``missing`` are required anyway.
+        """Makes a row with empty text malformed. Numbers and integers need no such step: without ``missing``, they are
+        always required.
 
         Returns:
             Feature: this feature.
@@ -74,7 +75,7 @@ class Feature:
         return self._add("range", low, high)
 
     def clip(self, low: float, high: float) -> Feature:
-        """Replaces numbers below ``low`` by ``low``, and those above ``high`` by ``high``.
+        """Replaces numbers below ``low`` by ``low``, and numbers above ``high`` by ``high``.
 
         Args:
             low (float): smallest result.
@@ -167,8 +168,8 @@ class Feature:
 
     @property
     def size(self) -> int | None:
-        """int|None: number of ids, and so of the rows that an embedding table needs. None if the values are numbers or
-        ids without a bound."""
+        """int|None: number of ids, which is the number of rows that an embedding table needs. None if the values are
+        numbers, or ids without an upper bound."""
         return self._schema._described([self.name])[0][4] or None
 
     def __repr__(self) -> str:

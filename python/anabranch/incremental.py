@@ -31,8 +31,9 @@ class WarmStart:
         other_shape (list): variables that keep these values because the shape or dtype differs: (name, "[shape] dtype"
             of the program, "[shape] dtype" of the file).
         unused (list): saved names that the program does not have.
-        constants (list): learning rates and other variables that no operator writes, whose value differs: (name, value
-            that is used, the other value). ``learning_rate`` of :func:`warm_start` decides which one is used.
+        constants (list): learning rates and other variables that no operator writes, if the script and the file have
+            different values: (name, value that is used, the other value). The argument ``learning_rate`` of
+            :func:`warm_start` determines which one is used.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
             latest is used.
         rename (dict or callable, optional): maps names of the program to saved names. Names that a dict does not
             contain stay the same.
-        optimizer_state (bool): also loads moments, counters and, as ``learning_rate`` says, learning rates. False:
+        optimizer_state (bool): also loads moments, counters and, if ``learning_rate`` says so, learning rates. False:
             loads only parameters, and rows of growable tables with their moments. Default True.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
         learning_rate (str): source of the learning rate, and of the other variables that no operator writes. "script":

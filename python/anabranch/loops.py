@@ -30,16 +30,17 @@ class Loop:
 
     With a ``fleet``, the workers of a cluster run one loop: at the end of each epoch, before the callbacks are called,
     ``values`` become the means over all workers, and if :meth:`stop` was called in one worker, all stop after the same
-    epoch. Callbacks therefore decide the same in all workers. All workers run the same number of epochs, and log the
-    same names.
+    epoch. Callbacks therefore make the same decisions in all workers. All workers run the same number of epochs, and
+    log the same names.
 
     Args:
-        callbacks (list of Callback, optional): callbacks, in the order of their calls.
+        callbacks (list of Callback, optional): callbacks, in the order in which they are called.
         unit (str): plural name for the rows of a batch. Default "samples".
         show (bool, optional): prints the line. None: as described above. Default None.
         stream (file, optional): output of the line. Default ``sys.stderr``.
         now (callable): clock that returns seconds. Default ``time.perf_counter``.
-        fleet (Fleet, optional): the initialized ``fleet`` object of this process, of parameter servers or collective.
+        fleet (Fleet, optional): the initialized ``fleet`` object of this process, for parameter servers or for
+            collective training.
 
     Attributes:
         epoch (int): number of the current epoch, from 0 (the line counts from 1).
@@ -192,10 +193,10 @@ class Loop:
     # ---- the state in a checkpoint
 
     def state(self) -> dict[str, Any]:
-        """dict: number of steps, logged values, and the states of the callbacks, as JSON can hold them.
+        """dict: number of steps, logged values, and the states of the callbacks, in types that JSON can represent.
 
         Raises:
-            TypeError: JSON cannot hold the state of a callback.
+            TypeError: JSON cannot represent the state of a callback.
         """
         states = []
         for callback in self._callbacks:
@@ -213,7 +214,7 @@ class Loop:
         """Restores the result of :meth:`state`. The states of callbacks are found by the names of their classes.
 
         Returns:
-            list of str: classes of the callbacks that have a state, but none in ``state``. They start over.
+            list of str: classes of callbacks that keep a state but are not in ``state``. These callbacks start over.
         """
         self.step, self._epoch_steps, self.values = state["step"], state["epoch_steps"], dict(state["values"])
         self.smoothed = {}

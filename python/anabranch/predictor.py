@@ -22,24 +22,24 @@ __all__ = ["Predictor"]
 class Predictor:
     """Runs a model saved by ``fluid.io.save_inference_model``.
 
-    Only one thread at a time may run a predictor. Give each further thread a :meth:`clone`; clones share the
+    Only one thread at a time may run a predictor. Give each additional thread a :meth:`clone`; clones share the
     parameters.
 
-    With ``follow``, the predictor has the values of the latest checkpoint of a training run, and a thread brings it to
-    each new one. Every run uses the values of a single checkpoint.
+    With ``follow``, the predictor uses the values of the latest checkpoint of a training run, and a thread loads each
+    new checkpoint. Every run uses the values of a single checkpoint.
 
     Args:
         dirname (str|None): folder of the model. If None, ``model_filename`` and ``params_filename`` are the bytes of
             the files.
         model_filename (str, optional): file of the program. Default ``__model__``.
-        params_filename (str, optional): common file of all parameters. Default: one file per parameter.
+        params_filename (str, optional): single file with all parameters. Default: one file per parameter.
         num_threads (int): number of threads of a run; 0 for all cores. Default 1, which suits servers that run several
             requests at a time. Predictors with the same number share a thread pool. After a run, its threads spin for
             ``FLAGS_spin_us`` microseconds (default: 100), each on one core, and then sleep, so a later run has to wake
             them first. Results do not depend on the number of threads.
         trusted (bool): admits operators with side effects, for models that you trust. Default False.
         follow (str, optional): folder of :class:`anabranch.Checkpoints`, or a copy of it that is kept up to date. Until
-            it has a whole checkpoint, the predictor has the values of ``dirname``.
+            it contains a complete checkpoint, the predictor uses the values in ``dirname``.
         poll_s (float): seconds between two checks of the folder ``follow``, above 0. Default 0.1.
         warm_up (dict or list, optional): inputs, as for :meth:`run`, on which each checkpoint is run before its values
             are used. A checkpoint whose run fails, or gives NaN or infinity, is not used. Needs ``follow``.
@@ -49,8 +49,8 @@ class Predictor:
 
     Raises:
         ValueError: the folder does not exist, the program has a different version, an operator has side effects, the
-            schema does not match the inputs, ``poll_s`` is not above 0, or ``warm_up`` has other inputs than the
-            model or no ``follow``.
+            schema does not match the inputs, ``poll_s`` is not above 0, or ``warm_up`` does not match the inputs of the
+            model or is given without ``follow``.
         EnforceNotMet: files are missing or damaged.
 
     Examples:
@@ -103,8 +103,8 @@ class Predictor:
 
     @property
     def version(self) -> int:
-        """int: number of the checkpoint that gave the last result. 0: the values are those of the model's own folder,
-        or nothing was run."""
+        """int: number of the checkpoint from which the last result was computed. 0: the result was computed from the
+        model's own folder, or nothing has been run."""
         return int(self._engine.version)
 
     def close(self) -> None:
@@ -161,12 +161,12 @@ class Predictor:
 
         Args:
             rows (list|dict): a list of dicts, a dict of lists or arrays, a data frame of pandas, or a table with
-                ``__arrow_c_stream__``, as for :meth:`Schema.feed`; the columns of the model's inputs are needed, others
-                are ignored.
+                ``__arrow_c_stream__``, as for :meth:`Schema.feed`. All columns from which the inputs are computed are
+                required; others are ignored.
             return_numpy (bool): as for :meth:`run`. Default True.
 
         Returns:
-            list: values of :attr:`output_names`, as of :meth:`run`.
+            list: values of :attr:`output_names`, as for :meth:`run`.
 
         Raises:
             LookupError: the model was saved without a schema.
@@ -206,7 +206,7 @@ class Predictor:
         return other
 
     def explain(self) -> str:
-        """str: the passes that were applied to the model, and the reasons why others were not."""
+        """str: the passes that were applied to the model, and for each other pass the reason why it was not."""
         return self._engine.explain()
 
     def __repr__(self) -> str:

@@ -55,9 +55,9 @@ class Smooth:
 
 
 class Progress:
-    """Prints one row at most per step: redrawn in place in a terminal or notebook, otherwise a line every few
-    seconds. The row never wraps: fields that do not fit are omitted, the least important ones first. The loss is a
-    mean of the latest steps (:class:`Smooth`). Only the first worker of a cluster prints.
+    """Prints a row that is redrawn in place in a terminal or notebook, at most once per step. Elsewhere, it prints a
+    line every few seconds. The row never wraps: fields that do not fit are omitted, the least important ones first. The
+    loss is a mean of the latest steps (:class:`Smooth`). Only the first worker of a cluster prints.
 
     Args:
         steps (int): number of steps of the whole run, at least 1.

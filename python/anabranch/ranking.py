@@ -29,7 +29,7 @@ class CalibrationBucket(NamedTuple):
 
 
 class RankingResult:
-    """Metrics of the rows of a pass, or of those that were passed to :meth:`RankingMetrics.update`.
+    """Metrics over the rows of a pass, or over the rows passed to :meth:`RankingMetrics.update`.
 
     Attributes:
         metrics (dict): name -> float, as :class:`RankingMetrics` describes.
@@ -58,12 +58,12 @@ class RankingResult:
         self.calibration = _buckets(self._rows, self._sums, buckets)
 
     def over_workers(self, fleet: Any) -> RankingResult:
-        """The metrics of the rows of all workers of a cluster, as if one process had seen all of them.
+        """The metrics over the rows of all workers of a cluster, as if one process had seen all of these rows.
 
         Every worker calls it, and gets the same result. ``PassResult.over_workers`` calls it for its own metrics.
 
         Args:
-            fleet: the initialized ``fleet`` object, of parameter servers or collective.
+            fleet: the initialized ``fleet`` object, for parameter servers or for collective training.
 
         Returns:
             RankingResult: metrics of all workers.
@@ -95,16 +95,16 @@ class RankingMetrics:
     - ``auc``: area under the ROC curve: the share of the pairs of a positive and a negative row in which the positive
       one has the larger prediction. Equal predictions count half.
     - ``gauc``, with ``group``: the mean of the AUC of each group, such as the impressions of one user, weighted by the
-      number of its rows. Groups with one label count for nothing.
+      number of its rows. Groups whose labels are all equal are ignored.
     - ``ne``: normalized entropy: the log loss, -mean(y ln p + (1 - y) ln(1 - p)), divided by the log loss of a model
-      that always predicts the mean label. Below 1, the model is better than this one.
-    - ``calibration``: sum of the predictions / sum of the labels. At 1, the mean prediction is right.
+      that always predicts the mean label. A value below 1 means that the model predicts better than that.
+    - ``calibration``: sum of the predictions / sum of the labels. At 1, the mean prediction equals the mean label.
 
     A metric is NaN where it is not defined, for example if all labels are equal. Predictions are compared as float32.
-    ``auc`` of more than 16,777,216 rows, and ``ne``, are computed from bins with 2^-14 of the distance of a prediction
-    from 0 or 1, so they differ slightly from exact values: by
-    about 1e-6, and by more if nearly all predictions are alike. In logarithms, predictions are at least 2^-25
-    and at most 1 - 2^-25. ``gauc`` needs 12 bytes of memory for each row of a pass.
+    ``ne``, and ``auc`` of more than 16,777,216 rows, are computed from bins of predictions. The width of a bin is 2^-14
+    of its distance from 0 or 1, whichever is nearer. These metrics therefore differ slightly from exact values: by
+    about 1e-6, and by more if nearly all predictions are alike. Logarithms are taken of predictions that are limited to
+    the range from 2^-25 to 1 - 2^-25. ``gauc`` needs 12 bytes of memory for each row of a pass.
 
     Args:
         prediction (Variable|str, optional): probabilities, [N, 1] or [N, 2], float32 or float64, of which the last
@@ -149,11 +149,11 @@ class RankingMetrics:
         Args:
             prediction (numpy.ndarray|list): probabilities, of N or [N, 1] or [N, 2] elements.
             label (numpy.ndarray|list): N labels, 0 or 1. Rows with a label below 0 are ignored.
-            group (numpy.ndarray|list, optional): N integers. It is given in all calls or in none.
+            group (numpy.ndarray|list, optional): N integers. Pass it in all calls or in none.
 
         Raises:
             ValueError: the sizes differ, or a prediction is not in [0, 1].
-            RuntimeError: ``group`` was given in other calls only.
+            RuntimeError: ``group`` is given in some calls only.
         """
         if self._grouped is not None and self._grouped != (group is not None):
             raise NotAllowed("RankingMetrics.update: group must be given in all calls or in none")
@@ -169,7 +169,7 @@ class RankingMetrics:
         return self._result(self._counts, bool(self._grouped))
 
     def reset(self) -> None:
-        """Forgets all rows."""
+        """Discards all rows."""
         self._counts.clear()
         self._grouped = None
 

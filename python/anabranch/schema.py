@@ -1,4 +1,4 @@
-"""``anabranch.Schema``, which describes raw columns and the inputs that follow from them."""
+"""``anabranch.Schema``, which describes raw columns and the inputs that are computed from them."""
 from __future__ import annotations
 
 import json
@@ -25,7 +25,8 @@ class Schema:
     ``anabranch serve`` apply the same compiled steps, so training and serving convert equal rows to equal bits.
 
     Args:
-        separator (str): character between the fields of a line. Fields may be quoted unless it is a tab. Default ','.
+        separator (str): character between the fields of a line. Fields may be quoted unless the separator is a tab.
+            Default ','.
         header (bool): whether the first line of each file contains the names of the columns. Features then refer to
             columns by name; otherwise by number, from 0. Default True.
         ragged (bool): whether lines may have more fields than the first line of their file. Default False.
@@ -172,8 +173,8 @@ class Schema:
             names (str): names of features. Default: all.
 
         Returns:
-            dict: name -> Variable, in the order of the features; of shape [None, columns], or with ``lod_level=1`` for
-            lists.
+            dict: name -> Variable, in the order of the features. A Variable has the shape [None, columns], or
+                ``lod_level=1`` if its feature is a list.
 
         Raises:
             ValueError: a name is unknown, or a feature of text has no step that gives ids.
@@ -192,10 +193,10 @@ class Schema:
     def feed(self, rows: Sequence[Any] | Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
         """Transforms rows to the values of inputs, as a data set does with the lines of a file.
 
-        Values may be str, bytes, numbers, or None for an empty field. A number is read as the text that ``str``
-        returns for it. Text columns reject floats, because 7 and 7.0 would be different texts; columns of integers
-        reject them, too. A text must not contain a line feed, nor a tab if the separator is a tab, because a field of a
-        file cannot. If the feature splits a column, a value may be a list.
+        Values may be str, bytes, numbers, or None for an empty field. A number is read as the text that ``str`` returns
+        for it. Text columns reject floats, because 7 and 7.0 would be different texts; columns of integers reject them,
+        too. A text must not contain a line feed, because a field of a file cannot contain one; if the separator is a
+        tab, the same holds for tabs. If the feature splits a column, a value may be a list.
 
         Args:
             rows (list|dict): a list of dicts, a dict of lists or arrays, a data frame of pandas, or a table of Arrow
@@ -204,7 +205,7 @@ class Schema:
             names (list of str, optional): features. Default: all.
 
         Returns:
-            dict: name -> array, or LoDTensor for lists, to feed to a program.
+            dict: name -> array, or LoDTensor for lists, as ``feed`` of a program.
 
         Raises:
             ValueError: a row is malformed, or a column is missing. The message names row and column.
@@ -227,7 +228,7 @@ class Schema:
             values (list|numpy.ndarray|dict): values of its column; a dict of them if it has several columns.
 
         Returns:
-            numpy.ndarray: the result, of shape [values, columns]; a LoDTensor for lists.
+            numpy.ndarray: the result, with the shape [values, columns]; for lists, a LoDTensor.
 
         Raises:
             ValueError: the name is unknown, or a value would make its row malformed.
@@ -253,7 +254,7 @@ class Schema:
 
     def save(self, folder: str, model_filename: str | None = None) -> None:
         """Saves the schema next to a model. ``fluid.io.save_inference_model(..., schema=schema)`` does this, too, and
-        checks that the schema has the inputs of the model.
+        checks that the schema has a feature for each input of the model.
 
         Args:
             folder (str): folder, created if missing.

@@ -12,9 +12,9 @@ def skip_gram(context, centre, negatives, vocabulary, dim, present=None, shared_
               input_table="word_vectors", output_table="context_vectors"):
     """Computes the loss of skip-gram with negative sampling for windows of words.
 
-    Each word of the context predicts the center, in contrast to words that were drawn at random. The loss is ``- log
-    sigmoid(in[w] . out[c]) - sum over negatives k of log sigmoid(- in[w] . out[k])``, summed over the window. The
-    gradients of both tables are sparse.
+    For each word of the context, the model distinguishes the center from words that were drawn at random. The loss is
+    ``- log sigmoid(in[w] . out[c]) - sum over negatives k of log sigmoid(- in[w] . out[k])``, summed over the window.
+    The gradients of both tables are sparse.
 
     Args:
         context (Variable): [n, w], int64: ids in [0, vocabulary) of the words around the center, padded with any id.

@@ -35,8 +35,8 @@ class Checkpoints:
     batches of the current epoch. It is written under a temporary name and renamed when it is complete. SIGTERM saves a
     checkpoint and ends the process with code 0.
 
-    With ``delta``, most checkpoints hold only the rows of growable tables that have changed since the one before, and
-    a thread writes them while training continues. All other variables are written whole.
+    With ``delta``, most checkpoints hold only the rows of growable tables that have changed since the previous
+    checkpoint, and a thread writes them while training continues. All other variables are saved in every checkpoint.
 
     A resumed epoch reads the completed batches again but skips them: a generator gives the same batches from the same
     random numbers, and a Dataset is brought into the same order. The time that this takes is printed.
@@ -49,10 +49,11 @@ class Checkpoints:
         every_s (float, optional): seconds between two checkpoints, in addition to ``every``.
         every_bytes (int, optional): bytes of changed rows of growable tables after which a checkpoint is saved, in
             addition to ``every``. It requires ``delta``.
-        keep (int): number of latest checkpoints to keep, at least 1, in addition to the checkpoints
-            that these need. Default 3.
-        delta (int): maximum number of checkpoints with changed rows only that follow one with all rows. Fewer follow
-            if together they are larger than that one. 0: every checkpoint has all rows. Default 0.
+        keep (int): number of latest checkpoints to keep, at least 1. The checkpoints that these need are kept, too.
+            Default 3.
+        delta (int): maximum number of checkpoints with only changed rows between two checkpoints with all rows. All
+            rows are written earlier if the changes have become larger than the last checkpoint with all rows. 0: every
+            checkpoint has all rows. Default 0.
         resume (str|bool): "auto": resumes from the latest complete checkpoint, if there is one. True: requires a
             checkpoint. False: requires that there is none. Default "auto".
         also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
@@ -172,8 +173,8 @@ class Checkpoints:
                     self._deltas.wait()
 
     def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yields the items of ``batches``, one per step, without those that are already completed. Saves a checkpoint
-        after a step when it is due.
+        """Yields the items of ``batches``, one per step, without the batches that are already completed. After a step,
+        saves a checkpoint if one is due.
 
         Args:
             batches (iterable): batches, for example a DataLoader, a generator or a list.

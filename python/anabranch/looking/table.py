@@ -7,8 +7,8 @@ TABLE is a file, a folder of files, or a running server.
     anabranch table dump model/clicks --out clicks.npz
     anabranch table diff before/clicks after/clicks
 
-A server continues while its table is read, so the rows may be of different
-moments.
+A server continues to apply updates while its table is read, so different rows
+may be from different steps.
 """
 from __future__ import annotations
 

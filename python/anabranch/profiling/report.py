@@ -16,12 +16,12 @@ class Row:
 
     Attributes:
         name (str): the row's title.
-        place (str): the operators it was made of, if it is a single node.
+        place (str): the operators of the program that the node runs, if the row is a single node.
         calls (int), total_ns, min_ns, max_ns (int): of the calls, measured by the calling thread.
         helped_ns (int): time of other threads in the loops of these calls.
         flops (float): multiplications and additions of products, convolutions and recurrences.
         bytes (float): the arguments, each counted once.
-        ceiling_ns (float): the time that one core at its best would need.
+        ceiling_ns (float): the time that one core would need at its maximum speed.
         first_end_ns (int): end of the first call.
         device_ns (int): the part of total_ns that is time of devices.
     """
@@ -167,8 +167,8 @@ class Report:
         draw_timeline(self, path, runs)
 
     def page(self, path, title="profile", graph=None, memory=None, runs=2):
-        """Writes a page for the browser: a table that sorts, a timeline, the graph, the memory. It needs no network and
-        no other file.
+        """Writes a page for the browser with a sortable table, a timeline, the graph and the memory. It needs no
+        network and no other file.
 
         Args:
             path (str): file to write.

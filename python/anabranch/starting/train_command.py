@@ -4,11 +4,12 @@
     anabranch train ratings.csv --label rating --at-least 4 --model deepfm
     anabranch train day-*.csv --test today.csv --label income --model dcn
 
-The command proposes a schema, writes a script, and runs it: it trains on a
-part of the lines, stops early by the AUC of a second part, and prints that of
-the rest (of a label that is a number: the root of the mean squared error).
-The script can be edited and run again. The model takes raw rows by `anabranch
-serve` and `anabranch.Predictor.run_rows`; that of libsvm lines takes lists.
+The command proposes a schema, writes a script, and runs it. The script trains
+on a part of the lines, stops when the AUC of a second part stops improving,
+and prints the AUC of the rest. If the label is a number, it uses the root mean
+squared error instead. You can edit the script and run it again. The model takes
+raw rows in `anabranch serve` and `anabranch.Predictor.run_rows`; a model of
+libsvm lines takes lists.
 """
 from __future__ import annotations
 
@@ -129,18 +130,18 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--label", metavar="COLUMN", help="Column to predict: two values, or a number. Files without a "
                       "header have columns 0, 1, ...")
     made.add_argument("--positive", metavar="TEXT", help="Label that counts as 1 (default: the second of two values).")
-    made.add_argument("--at-least", type=float, metavar="X", help="Labels from this number on count as 1.")
+    made.add_argument("--at-least", type=float, metavar="X", help="Labels of at least this number count as 1.")
     made.add_argument("--group", metavar="COLUMN", help="Also prints the AUC within the rows of each value, such as a "
                       "user (GAUC).")
     made.add_argument("--model", choices=sorted(templates.MODELS), default="lr", help="Kind of model: logistic "
                       "(or linear) regression, or a network with embeddings (default: %(default)s).")
-    made.add_argument("--test", nargs="+", metavar="FILE", help="Files for the test (default: a share of the lines).")
-    made.add_argument("--test-share", type=float, default=0.1, metavar="S", help="Share of the lines for the test "
+    made.add_argument("--test", nargs="+", metavar="FILE", help="Files to test on (default: a share of the lines).")
+    made.add_argument("--test-share", type=float, default=0.1, metavar="S", help="Share of the lines to test on "
                       "(default: %(default)s).")
     for role, words in zip(_ROLES, ("that are numbers", "that are categories, such as ids", "to leave out")):
         made.add_argument("--" + role, action="append", metavar="A,B", help="Columns %s." % words)
-    made.add_argument("--epochs", type=int, default=30, metavar="N", help="Most epochs; training stops when the metric "
-                      "of the held-out lines has not improved for two epochs (default: %(default)s).")
+    made.add_argument("--epochs", type=int, default=30, metavar="N", help="Maximum number of epochs; training stops "
+                      "when the metric of the held-out lines has not improved for two epochs (default: %(default)s).")
     made.add_argument("--format", choices=["columns", "libsvm"], help="Format of the files (default: libsvm if a name "
                       "has .libsvm or .svm, otherwise columns).")
     add_form_options(made)
