@@ -265,8 +265,8 @@ def barrier(role: Any, group: str) -> None:
     """
     servers = role.get_pserver_endpoints()
     if group != "worker" and servers:
-        raise Unsupported("barrier_all is not supported with servers: workers meet at a server, which does not "
-                          "take part; use barrier_worker")
+        raise Unsupported("barrier_all is not supported with servers: the workers wait for each other at a "
+                          "server, and servers do not wait; use barrier_worker")
     if servers:
         _core.ps_reduce(role.worker_index(), servers[0], "barrier", None)
     else:

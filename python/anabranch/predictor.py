@@ -71,7 +71,7 @@ class Predictor:
                  num_threads: int = 1, trusted: bool = False, follow: str | None = None, poll_s: float = 0.1,
                  warm_up: Mapping[str, Any] | Sequence[Any] | None = None) -> None:
         if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 0:
-            raise InvalidValue("Predictor: num_threads must be a number >= 0, got %r" % (num_threads,))
+            raise InvalidValue("Predictor: num_threads must be at least 0, got %r" % (num_threads,))
         if not poll_s > 0:
             raise InvalidValue("Predictor: poll_s must be above 0, got %r" % (poll_s,))
         if warm_up is not None and follow is None:

@@ -131,7 +131,8 @@ class RankingMetrics:
     def __init__(self, prediction: Variable | str | None = None, label: Variable | str | None = None,
                  group: Variable | str | None = None, prefix: str = "", buckets: int = 10) -> None:
         if (prediction is None) != (label is None) or (prediction is None and group is not None):
-            raise InvalidValue("RankingMetrics: prediction and label must be given, or neither and no group")
+            raise InvalidValue("RankingMetrics: prediction and label must both be given, or "
+                               "none of prediction, label and group")
         if not isinstance(prefix, str):
             raise InvalidType("RankingMetrics: prefix must be a str, got %s" % type(prefix).__name__)
         if not isinstance(buckets, int) or buckets < 1:

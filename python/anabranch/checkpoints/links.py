@@ -50,7 +50,7 @@ def chains(folder: str, status: dict[str, Any]) -> dict[str, Any]:
         chain = _core.TableChain(chain_of(os.path.join(folder, "%s.%s" % (VALUES, name))))
         found_number = chain.links()[-1]["number"]
         if not folder.endswith("%06d" % found_number):
-            raise InvalidValue("%s: its link of table %s is that of checkpoint %d" % (folder, name, found_number))
+            raise InvalidValue("%s: its file of table %s belongs to checkpoint %d" % (folder, name, found_number))
         for link in chain.links():
             for key, expected in (("table", name), ("run", status["chain"]["run"])):
                 if link[key] != expected:

@@ -272,7 +272,7 @@ class Checkpoints:
                 chains = links.chains(folder, status) if "chain" in status else {}
             except (InvalidValue, InvalidArgument, ShapeMismatch, NotFound) as e:
                 errors.append(str(e))
-                self._say("not whole, the one before is tried: %s" % e)
+                self._say("incomplete or damaged checkpoint, trying the previous one: %s" % e)
                 continue
             self._trained.read(folder, status["programs"], chains)
             if self._deltas is not None:
@@ -306,7 +306,7 @@ class Checkpoints:
     def _set_loop(self, state):
         without = self._loop.set_state(dict(_NO_LOOP, step=self.step) if state is None else state)
         if without:
-            self._say("no state in the checkpoint, starts over: " + ", ".join(without))
+            self._say("no state in the checkpoint, so these callbacks start over: " + ", ".join(without))
 
     def _begin_epoch(self):
         if self._resumed is None:
@@ -317,8 +317,8 @@ class Checkpoints:
             if alone:
                 randomness.set_everywhere(self._also, self._resumed["random"])
             self._resumed = None
-        self._say("%d batch%s passed by in %.1f s" % (passed, " was" if passed == 1 else "es were",
-                                                     time.monotonic() - begun))
+        self._say("skipped %s in %.1f s" % (counted(passed, "completed batch", "completed batches"),
+                                             time.monotonic() - begun))
 
     # ---- passes over a Dataset (train_from_dataset)
 

@@ -85,7 +85,8 @@ def saved_in(folder: str) -> Any:
             return _Checkpoint(at, folders.read(at))
         except (InvalidValue, InvalidArgument, ShapeMismatch, NotFound) as e:
             errors.append(str(e).split("\n")[0])
-            sys.stderr.write("%s: not whole, the one before is tried: %s\n" % (folder, errors[-1]))
+            sys.stderr.write("%s: incomplete or damaged checkpoint, trying the previous one: %s\n"
+                             % (folder, errors[-1]))
     if errors:
         raise InvalidValue("%s has no complete checkpoint; %s" % (folder, "; ".join(errors)))
     return _Files(folder)

@@ -33,7 +33,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     args = made.parse_args(argv)
     if not args.started_port and "," in args.cluster_node_ips:
-        made.error("started_port must be given where there are several hosts: all must name the same addresses")
+        made.error("started_port must be given if there are several hosts, because all name the same addresses")
     return args
 
 

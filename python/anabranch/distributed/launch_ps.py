@@ -35,7 +35,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     if args.worker_num < 1 or args.server_num < 0:
         made.error("worker_num must be at least 1 and server_num at least 0")
     if not args.start_port and "," in args.cluster_node_ips:
-        made.error("start_port must be given where there are several hosts: all must name the same addresses")
+        made.error("start_port must be given if there are several hosts, because all name the same addresses")
     return args
 
 

@@ -63,7 +63,7 @@ def draw_new(path):
         with open(dot, encoding="utf-8") as f:
             graph = parse_dot(f.read())
         if len(graph.nodes) > MOST_NODES:
-            warnings.warn("%s has %d nodes, it is not drawn; `python -m anabranch.drawing %s` does it"
+            warnings.warn("%s is not drawn, because it has %d nodes; `python -m anabranch.drawing %s` draws it"
                           % (dot, len(graph.nodes), dot), stacklevel=4)
             continue
         write_picture(graph, picture)

@@ -35,7 +35,7 @@ def _line(root, number):
     try:
         status = folder.check(root, number)
     except (EnforceNotMet, OSError) as e:
-        return "%9d  not whole: %s" % (number, str(e).split("\n")[0])
+        return "%9d  incomplete or damaged: %s" % (number, str(e).split("\n")[0])
     chain = status.get("chain")
     kind = "all rows" if chain is None or chain["whole"] else "changes since %d" % chain["previous"]
     trained = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status["time"])) if "time" in status else "-"

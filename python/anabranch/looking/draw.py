@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = made.parse_args(argv)
     if not models.is_script(args.what):
         if args.args or args.graph:
-            made.error("a model has no arguments and no graph; options come before it")
+            made.error("a model takes no arguments and has no graph; options come before it")
 
     def work() -> int:
         if models.is_script(args.what):

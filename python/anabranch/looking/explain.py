@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = parser()
     args = made.parse_args(argv)
     if not models.is_script(args.what) and args.args:
-        made.error("a model has no arguments")
+        made.error("a model takes no arguments")
 
     def work() -> int:
         if models.is_script(args.what):

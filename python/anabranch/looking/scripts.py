@@ -70,7 +70,7 @@ class ShortPass(Pass):
 
     def _run_queue(self, loop: Any, watch: Any) -> Any:
         raise Unsupported("the first batches of a file_queue cannot be measured alone, because workers share it: use "
-                          "set_filelist(fleet.split_files(files)) meanwhile")
+                          "set_filelist(fleet.split_files(files)) for the measurement")
 
 
 def short_pass(step: Step, batches: int, thread: int | None = None) -> dict[str, Any]:

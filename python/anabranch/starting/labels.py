@@ -37,7 +37,7 @@ def label_of(stats: Statistics, name: str, positive: str | None = None, at_least
     if not column.given:
         raise InvalidValue("--label %s: the column is empty" % name)
     if column.distinct == 1:
-        raise InvalidValue("--label %s: all labels are equal (%s), so that there is nothing to learn"
+        raise InvalidValue("--label %s: all labels are equal (%s), so there is nothing to learn"
                            % (name, column.heavy[0][0] if column.heavy else "a long text"))
     if at_least is not None:
         return _above(column, name, at_least)

@@ -93,7 +93,7 @@ def test_any_number_of_servers_loads_it(before, after, tmp_path, monkeypatch, ca
         load_table(scope.var("table"), None, "table", str(saved[step][1] / "table"))
         keys = held(scope).keys()
         assert found == dict(zip(keys.tolist(), held(scope).rows(keys).tolist())) and len(found) > 20
-    assert "not whole, the one before is tried" in capfd.readouterr().err
+    assert "incomplete or damaged checkpoint, trying the previous one" in capfd.readouterr().err
 
 
 def test_a_server_that_has_lost_its_changes_sends_all_rows(tmp_path, monkeypatch):

@@ -160,7 +160,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_taken(tmp_path):
     run = again.run(tmp_path, every=100)
     again.train(run, 2)
     said = again.said.getvalue()
-    assert name in said and "the one before is tried" in said and "resumed after step 2" in said and run.step == 10
+    assert name in said and "trying the previous one" in said and "resumed after step 2" in said and run.step == 10
 
 
 def test_nothing_whole_is_an_error(tmp_path):

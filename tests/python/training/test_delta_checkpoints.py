@@ -196,7 +196,7 @@ def test_damaged_chains_are_refused_or_right(tmp_path):
             assert "no complete checkpoint" in str(e)
         assert again.state() == right[run.step], (what, again.said.getvalue())
         if run.step < 6 or "checkpoint-000007" in what:
-            assert "not whole, the one before is tried" in again.said.getvalue()
+            assert "incomplete or damaged checkpoint, trying the previous one" in again.said.getvalue()
         found.add(run.step)
         shutil.rmtree(chain)
     assert {0, 2, 5, 6} <= found
@@ -217,7 +217,7 @@ def test_broken_chains_are_refused_by_name(tmp_path, what, message):
     what(str(tmp_path / "chain"))
     again, run = resumed(tmp_path / "chain")
     said = again.said.getvalue()
-    assert message in said and "the one before is tried" in said
+    assert message in said and "trying the previous one" in said
     assert run.step < 3
 
 
@@ -278,7 +278,7 @@ def check_dead(tmp_path, library, at):
     run = clicks.run(folder)
     next(run.epochs(9))
     assert clicks.hash() == hashes.get(run.step, first), (at, clicks.said.getvalue())
-    assert run.step >= max(hashes) - 2 and "not whole" not in clicks.said.getvalue()
+    assert run.step >= max(hashes) - 2 and "trying the previous one" not in clicks.said.getvalue()
     with fluid.scope_guard(clicks.scope):
         run.save()
     left = set(os.listdir(folder)) - {"checkpoint-%06d" % n for n in folders.numbers(str(folder))}

@@ -116,7 +116,7 @@ def test_callbacks_without_a_saved_state_are_named(tmp_path):
     killed(tmp_path, [1.0, 2.0, 3.0], 8, callbacks=[])
     run = Run(tmp_path, [1.0, 2.0, 3.0])
     run.train(3)
-    assert "no state in the checkpoint, starts over: EarlyStopping, BestModel, Count" in run.stream.getvalue()
+    assert "so these callbacks start over: EarlyStopping, BestModel, Count" in run.stream.getvalue()
 
 
 def test_a_checkpoint_without_a_loop(tmp_path, monkeypatch):
@@ -130,7 +130,7 @@ def test_a_checkpoint_without_a_loop(tmp_path, monkeypatch):
     monkeypatch.undo()
     run = Run(tmp_path, [1.0, 2.0, 3.0])
     run.train(3)
-    assert run.loop.step == 15 and "starts over: EarlyStopping, BestModel" in run.stream.getvalue()
+    assert run.loop.step == 15 and "start over: EarlyStopping, BestModel" in run.stream.getvalue()
 
 
 def test_a_state_that_json_cannot_hold_is_refused_before_training(tmp_path):
