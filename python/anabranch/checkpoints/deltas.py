@@ -32,7 +32,8 @@ class Position:
 
     @staticmethod
     def of(number: int, status: dict[str, Any]) -> Position | None:
-        """Position: that of a checkpoint; None if it is not part of a chain, or stands under another number."""
+        """Position: the position of a checkpoint; None if it is not part of a chain, or if its folder has a different
+        number."""
         chain = status.get("chain")
         if chain is None or chain["number"] != number:
             return None
@@ -42,17 +43,18 @@ class Position:
     @staticmethod
     def after(last: Position | None, number: int, sums: dict[str, tuple[int, int]], whole: bool,
               sizes: list[int]) -> Position:
-        """Position: that of the checkpoint after ``last``. ``sizes``: bytes of its changes, and of all its rows."""
+        """Position: the position of the checkpoint after ``last``. ``sizes``: bytes of its changes, and of all its
+        rows."""
         if last is None or whole:
             return Position(number, sums, 0, sizes[1], 0)
         return Position(number, sums, last.deltas + 1, last.whole_bytes, last.delta_bytes + sizes[0])
 
     def outgrown(self) -> bool:
-        """bool: the changes since the checkpoint with all rows are larger than that."""
+        """bool: the changes since the checkpoint with all rows are larger than this checkpoint."""
         return self.delta_bytes > self.whole_bytes
 
     def status(self, run: str, previous: int, whole: bool) -> dict[str, Any]:
-        """dict: what the status of the checkpoint says of the chain."""
+        """dict: the entry about the chain in the status of the checkpoint."""
         return {"run": run, "number": self.number, "previous": previous, "whole": whole, "deltas": self.deltas,
                 "bytes": [self.whole_bytes, self.delta_bytes],
                 "tables": {name: [links.text(number) if number else None for number in pair]
@@ -79,7 +81,7 @@ class Deltas:
         self._folder = ""
 
     def resume(self, number: int, status: dict[str, Any]) -> None:
-        """The chain continues after a checkpoint, which has been loaded."""
+        """Continues the chain after a checkpoint that has been loaded."""
         last = Position.of(number, status)
         if last is None:
             return
@@ -93,7 +95,8 @@ class Deltas:
         return sum(table.changed_bytes() for table in self._trained.tables().values())
 
     def start(self, status: dict[str, Any]) -> None:
-        """Takes the state of this moment, and writes it in a thread. The caller does not train until this returns."""
+        """Takes the state of this moment, and starts a thread that writes it. The caller must not train until this
+        returns."""
         self.wait()
         tables = self._trained.tables()
         whole = self._must_be_whole(tables)

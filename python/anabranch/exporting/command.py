@@ -18,20 +18,20 @@ from ..looking.command_line import Parser, complain
 def export_onnx(dirname: str, path: str, model_filename: str | None = None, params_filename: str | None = None) -> Any:
     """Writes a model saved by ``fluid.io.save_inference_model`` as an ONNX file.
 
-    Operators of images, dense layers and encoders are translated, but no operators on sequences. The batch size stays
-    variable.
+    It translates the operators of image models, dense layers and encoders, but no operators on sequences. The batch
+    size stays variable.
 
     Args:
         dirname (str): folder of the model.
         path (str): file to write; an existing one is replaced.
-        model_filename (str, optional): file of the program in the folder. params_filename (str, optional): common file
-            of all parameters.
+        model_filename (str, optional): file of the program in the folder.
+        params_filename (str, optional): single file with all parameters.
 
     Returns:
         onnx.ModelProto: the model that was written; ONNX's checker has accepted it.
 
     Raises:
-        NotImplementedError: operators that have no translation, all of them named; nothing is written.
+        NotImplementedError: some operators have no translation. The error names all of them, and nothing is written.
         ImportError: onnx is not installed.
     """
     from . import elementwise, images, shapes

@@ -22,13 +22,14 @@ from .passes import shortened
 
 
 def fused_operators(run: Callable[[], Any]) -> str:
-    """Runs one step and lists the operators that it ran and that passes made of several others.
+    """Runs one step and lists the fused operators that it ran.
 
     Args:
         run (callable): runs the step.
 
     Returns:
-        str: a line for each kind: how many, type, and the operators that each of them stands for.
+        str: a line for each kind of fused operator: their number, their type, and the operators that each of them
+            replaces.
     """
     _core.reset_profiler()
     _core.start_profiler()

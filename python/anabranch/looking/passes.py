@@ -1,4 +1,4 @@
-"""The report of the graph passes, shortened for people: the passes that changed something come first."""
+"""The report of the graph passes, shortened: the passes that changed something come first."""
 from __future__ import annotations
 
 import re

@@ -1,4 +1,4 @@
-"""A profile as one page for the browser: a table that sorts, a timeline of the threads, the graph, the memory.
+"""A profile as one page for the browser: a sortable table, a timeline of the threads, the graph and the memory.
 
 The page needs no other file and no network.
 """

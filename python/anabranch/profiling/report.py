@@ -36,7 +36,7 @@ class Row:
         self.device_ns = 0
 
     def add(self, measured, ceiling):
-        """Adds a node's measurements; ``ceiling``: (operations, bytes) a second of one core; None: of a device."""
+        """Adds a node's measurements; ``ceiling``: (operations, bytes) per second of one core, or None for a device."""
         if measured["calls"] == 0:
             return
         first = self.calls == 0
@@ -52,7 +52,7 @@ class Row:
 
     @property
     def mean_ns(self):
-        """float: time of a call."""
+        """float: mean time of a call."""
         return self.total_ns / self.calls if self.calls else 0.0
 
     @property
@@ -76,14 +76,14 @@ class Row:
 
 
 class Report:
-    """The results of a profile. Made by :func:`take`.
+    """The results of a profile, which :func:`take` returns.
 
     Attributes:
         runs (int): runs of programs.
         run_ns (int): time inside the engine.
         computing_ns (int): the part of ``run_ns`` in which at least one operator ran.
         on_devices_ns (int): time in which at least one operator ran on a device.
-        ceiling (tuple): float32 operations and bytes a second of one core of this machine, measured.
+        ceiling (tuple): measured float32 operations and bytes per second of one core of this machine.
     """
 
     def __init__(self, profile):
@@ -105,7 +105,7 @@ class Report:
                 "GPU": time of devices. "All": time of devices for operators on devices, of threads for the others.
 
         Returns:
-            dict: str -> Row, in the order of their first ends.
+            dict: str -> Row, ordered by the end of the first call.
         """
         found = {}
         for plan in self.plans:

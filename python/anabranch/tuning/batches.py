@@ -46,7 +46,7 @@ def joined(feeds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str
 
     Args:
         feeds (list of dict): at least one.
-        names (list of str): variables to join; the others are those of the first.
+        names (list of str): variables to join. All other variables have the values of the first batch.
 
     >>> joined([{"x": np.ones((2, 1))}, {"x": np.zeros((1, 1))}], ["x"])["x"].tolist()
     [[1.0], [1.0], [0.0]]
