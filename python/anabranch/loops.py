@@ -160,7 +160,7 @@ class Loop:
             RuntimeError: it is called outside of the loop over :meth:`epochs`.
         """
         if not self._in_epoch:
-            raise NotAllowed("Loop.log_epoch must be called inside the loop over epochs(), after its steps")
+            raise NotAllowed("Loop.log_epoch must be called in the loop over epochs(), after its steps")
         for name, value in values.items():
             self.values[name] = _number(name, value)
         self._say("epoch %d  %s" % (self.epoch + 1, "  ".join("%s %.4g" % (name, self.values[name])

@@ -112,7 +112,7 @@ def test_metrics_that_are_not_defined_are_nan():
 
 
 @pytest.mark.parametrize("call, error, text", [
-    (lambda: anabranch.RankingMetrics("p"), ValueError, "prediction and label must be given"),
+    (lambda: anabranch.RankingMetrics("p"), ValueError, "prediction and label must both be given"),
     (lambda: anabranch.RankingMetrics("p", "y", buckets=0), ValueError, "buckets must be at least 1, got 0"),
     (lambda: anabranch.RankingMetrics("p", "y", prefix=3), TypeError, "prefix must be a str, got int"),
     (lambda: anabranch.RankingMetrics(3, "y"), TypeError, "prediction must be a Variable or its name, got int"),
