@@ -16,6 +16,8 @@ _KINDS = {"float", "int", "complex", "long"}
 #: Functions and methods that returned lists in Python 2.
 _ITERATING = {"list", "tuple", "dict", "set", "sorted", "enumerate", "sum", "max", "min", "any", "all", "zip", "map",
               "filter", "OrderedDict", "join", "Counter", "fromiter"}
+#: Functions that run a text, which may use any name.
+_RUN_TEXT = {"eval", "exec", "execfile"}
 _LAZY, _VIEWS = {"map", "zip", "filter"}, {"keys", "values", "items"}
 
 
@@ -131,4 +133,8 @@ def compiled(source: bytes, path: str) -> tuple[object, dict[str, object]]:
     """
     tree, given = python2.parsed(source, path)
     tree = ast.fix_missing_locations(Rewriter(tree).visit(tree))
-    return compile(tree, path, "exec", dont_inherit=True), {HELPERS: helpers, **given}
+    given = {HELPERS: helpers, **given}
+    used = {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)}
+    if not used & _RUN_TEXT:  # a module that lists its own names finds no others
+        given = {name: value for name, value in given.items() if name in used}
+    return compile(tree, path, "exec", dont_inherit=True), given

@@ -107,6 +107,19 @@ def test_a_file_that_runs_on_both_versions_keeps_its_meaning(tmp_path):
         "Python 3", "pickle 0.5", "own", "'Net' object has no attribute 'has_key'", "SourceFileLoader script.py"]
 
 
+def test_a_module_that_lists_its_names_finds_its_own(tmp_path):
+    (tmp_path / "nets.py").write_text("import math\ndef lenet(x):\n    return '%d' % x\n")
+    (tmp_path / "run.py").write_text("print(eval('unicode')('a'), xrange(2))\n")
+    (tmp_path / "script.py").write_text("""
+from nets import *
+import nets, run
+print(sorted(name for name in dir() if not name.startswith("_")))
+print(sorted(name for name in vars(nets) if not name.startswith("_")), nets.lenet(2))
+""")
+    assert run(tmp_path, "script.py").stdout.splitlines() == [
+        "a range(0, 2)", "['lenet', 'math', 'nets', 'run']", "['lenet', 'math'] 2"]
+
+
 def test_names_that_libraries_have_removed_are_there(tmp_path):
     pytest.importorskip("yaml")
     pytest.importorskip("PIL")
