@@ -45,6 +45,8 @@ INSTEAD = (
     ("fluid.dataloader", "fluid.io.DataLoader.from_generator reads from a generator"),
     ("fluid.distributed", "use fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler"),
     ("fluid.debugger", "fluid.debugger.pprint_program_codes and str(program) show programs as text"),
+    ("utils.plotcurve", "paddle.utils.plot.Ploter draws curves of training"),
+    ("utils", "paddle.dataset.image loads and crops images"),
     ("", "docs/absent.md lists what is not here"),
 )
 

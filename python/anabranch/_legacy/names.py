@@ -135,6 +135,19 @@ def _show_version() -> None:
     print("rc: 0")
 
 
+def check_import_scipy(os_name: str) -> None:
+    """Imports SciPy on Windows, where Fluid 1.8.5 looks for missing libraries with it.
+
+    Args:
+        os_name (str): ``os.name`` of the machine.
+
+    Raises:
+        ImportError: SciPy cannot be imported on Windows.
+    """
+    if os_name == "nt":
+        importlib.import_module("scipy.io")
+
+
 def _top() -> ModuleType:
     """The module ``paddle``. It is not an alias: its version is that of the programming interface."""
     version = ModuleType(OLD + ".version", "The version of the programming interface.")
@@ -151,7 +164,8 @@ def _top() -> ModuleType:
         except ModuleNotFoundError:
             raise AttributeError("module 'paddle' has no attribute %r" % name) from None
     batch = importlib.import_module(_NEW + ".batch")
-    top.__dict__.update(__version__=FLUID_VERSION, version=version, batch=batch.batch, __getattr__=get)
+    top.__dict__.update(__version__=FLUID_VERSION, version=version, batch=batch.batch,
+                        check_import_scipy=check_import_scipy, __getattr__=get)
     # Both are found before the import system looks: it would replace the function with the module.
     sys.modules.update({OLD: top, version.__name__: version, OLD + ".batch": batch})
     return top

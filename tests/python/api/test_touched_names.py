@@ -125,6 +125,21 @@ except NotImplementedError as e:
 """) == ["True True", "True fc True", "sysconfig.get_include", "proto.profiler.profiler_pb2.Profile"]
 
 
+def test_tools_of_paddle_that_no_program_needs():
+    assert run(REFUSED + """
+import os, paddle.libs, paddle.utils.plotcurve
+from paddle.utils.image_util import load_image, ImageTransformer
+from paddle.utils.preprocess_img import ImageClassificationDatasetCreater
+class Transformer(ImageTransformer):
+    pass
+for use in (lambda: load_image("a.png"), Transformer, lambda: paddle.utils.plotcurve.plot_paddle_curve([], None, None),
+            lambda: fluid.core.init_lod_tensor_blocking_queue(None, 4, False)):
+    refused(use)
+print(paddle.check_import_scipy("posix"), paddle.check_import_scipy(os_name=os.name))
+""") == ["utils.image_util.load_image", "utils.image_util.ImageTransformer",
+         "utils.plotcurve.plot_paddle_curve", "core.init_lod_tensor_blocking_queue", "None None"]
+
+
 def test_an_import_does_not_load_what_only_old_scripts_use():
     code = "import sys, anabranch.fluid\nprint([m for m in %r if m in sys.modules])"
     modules = ["anabranch.common_ops_import", "anabranch.sysconfig", "anabranch.fluid.proto.profiler.profiler_pb2"]
