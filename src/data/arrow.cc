@@ -11,8 +11,14 @@
 namespace anabranch::data {
 namespace {
 
-// A double outside of this range is not a normal float.
-constexpr double kSmallest = 1e-37, kLargest = 1e38;
+// Whether the float next to a double is also the one next to its text: the double is a normal float, and not in the
+// middle between two.
+bool is_rounded_once(double value) {
+  constexpr double kSmallest = 1e-37, kLargest = 1e38;
+  constexpr uint64_t kLacking = 0x1fffffff, kMiddle = 0x10000000;  // bits that a float lacks
+  const double size = std::fabs(value);
+  return (std::bit_cast<uint64_t>(value) & kLacking) != kMiddle && (size == 0 || size >= kSmallest) && size <= kLargest;
+}
 
 template <class T> T at(const void* buffer, int64_t i) {
   T value;
@@ -39,6 +45,17 @@ template <class T> std::string_view spelled(T value, std::string* own) {
   char digits[32];
   own->assign(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
   return *own;
+}
+
+// Ones for null values, from position `begin`.
+void nulls(const ArrowArray& array, int64_t begin, int64_t count, uint8_t* out) {
+  const auto* bits = array.n_buffers > 0 && array.null_count != 0 ? static_cast<const uint8_t*>(array.buffers[0])
+                                                                   : nullptr;
+  if (!bits) {
+    std::memset(out, 0, static_cast<size_t>(count));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) out[i] = !(bits[(begin + i) / 8] >> ((begin + i) % 8) & 1);
 }
 
 }  // namespace
@@ -93,31 +110,74 @@ std::string_view ArrowType::text(const ArrowArray& array, int64_t row, char spli
   }
 }
 
-bool ArrowType::number(const ArrowArray& array, int64_t row, float* out) const {
-  const int64_t i = row + array.offset;
-  if (is_null(array, i)) return false;
-  if (kind_ == Kind::kFloat) {
-    *out = at<float>(array.buffers[1], i);
-  } else {
-    const auto value = at<double>(array.buffers[1], i);
-    constexpr uint64_t kRounded = 0x1fffffff, kMiddle = 0x10000000;  // bits that a float lacks; halfway between two
-    if ((std::bit_cast<uint64_t>(value) & kRounded) == kMiddle || (value != 0 && std::fabs(value) < kSmallest) ||
-        std::fabs(value) > kLargest)
-      return false;
-    *out = static_cast<float>(value);
+template <class F> void ArrowType::of_integer_type(F f) const {
+  const bool is_signed = kind_ == Kind::kSigned;
+  switch (bytes_) {
+    case 1: return is_signed ? f(int8_t{}) : f(uint8_t{});
+    case 2: return is_signed ? f(int16_t{}) : f(uint16_t{});
+    case 4: return is_signed ? f(int32_t{}) : f(uint32_t{});
+    default: return is_signed ? f(int64_t{}) : f(uint64_t{});
   }
-  return !std::isnan(*out);
+}
+
+bool ArrowType::numbers(const ArrowArray& array, int64_t row, int64_t count, float* out, uint8_t* missing) const {
+  const int64_t begin = row + array.offset;
+  nulls(array, begin, count, missing);
+  if (kind_ == Kind::kFloat) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = at<float>(array.buffers[1], begin + i);
+      missing[i] |= static_cast<uint8_t>(out[i] != out[i]);  // NaN
+    }
+    return true;
+  }
+  if (kind_ != Kind::kDouble) {
+    of_integer_type([&](auto type) {
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = static_cast<float>(at<decltype(type)>(array.buffers[1], begin + i));
+    });
+    return true;
+  }
+  bool clear = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = at<double>(array.buffers[1], begin + i);
+    out[i] = static_cast<float>(value);
+    missing[i] |= static_cast<uint8_t>(value != value);
+    clear &= missing[i] || is_rounded_once(value);
+  }
+  return clear;
+}
+
+void ArrowType::integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const {
+  const int64_t begin = row + array.offset;
+  nulls(array, begin, count, missing);
+  of_integer_type([&](auto type) {
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = static_cast<int64_t>(at<decltype(type)>(array.buffers[1], begin + i));
+  });
+}
+
+void ArrowType::texts(const ArrowArray& array, int64_t row, int64_t count, std::string_view* out) const {
+  const int64_t begin = row + array.offset;
+  const auto fill = [&](auto text_at) {
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = is_null(array, begin + i) ? std::string_view() : text_at(array, begin + i);
+  };
+  switch (kind_) {
+    case Kind::kText: return fill(slice<int32_t>);
+    case Kind::kLargeText: return fill(slice<int64_t>);
+    default: return fill(view);
+  }
+}
+
+bool ArrowType::number(const ArrowArray& array, int64_t row, float* out) const {
+  uint8_t missing = 0;
+  return numbers(array, row, 1, out, &missing) && !missing;
 }
 
 int64_t ArrowType::integer(const ArrowArray& array, int64_t i) const {
-  const void* values = array.buffers[1];
-  const bool is_signed = kind_ == Kind::kSigned;
-  switch (bytes_) {
-    case 1: return is_signed ? at<int8_t>(values, i) : at<uint8_t>(values, i);
-    case 2: return is_signed ? at<int16_t>(values, i) : at<uint16_t>(values, i);
-    case 4: return is_signed ? at<int32_t>(values, i) : at<uint32_t>(values, i);
-    default: return at<int64_t>(values, i);
-  }
+  int64_t value = 0;
+  of_integer_type([&](auto type) { value = static_cast<int64_t>(at<decltype(type)>(array.buffers[1], i)); });
+  return value;
 }
 
 std::string_view ArrowType::number(const ArrowArray& array, int64_t i, std::string* own) const {

@@ -53,6 +53,10 @@ class ArrowType {
 
   bool is_float() const { return values().kind_ == Kind::kFloat || values().kind_ == Kind::kDouble; }
   bool is_plain_float() const { return !child_ && is_float(); }
+  bool is_integer() const { return !child_ && bytes_ > 0; }
+  bool is_unsigned() const { return kind_ == Kind::kUnsigned; }
+  bool is_text() const { return !child_ && kind_ >= Kind::kText && kind_ <= Kind::kTextView; }
+  bool is_dictionary() const { return dictionary_; }
   bool is_list() const { return kind_ == Kind::kList || kind_ == Kind::kLargeList; }
   const std::string& format() const { return values().format_; }
 
@@ -62,10 +66,23 @@ class ArrowType {
   // The text of a value as a file would contain it: empty for null and NaN, the items of a list with `split` between
   // them. It points into the array or into *own. InvalidArgument if an item contains `split`.
   std::string_view text(const ArrowArray& array, int64_t row, char split, std::string* own) const;
+  // The text of an entry of a dictionary.
+  std::string_view entry(const ArrowArray& array, int64_t number, std::string* own) const {
+    return child_->text(*array.dictionary, number, 0, own);
+  }
+
+  // The values of a run of rows, of a column for which the function before says so.
+  // is_plain_float, is_integer: as number() gives them; false if it cannot give one. Missing ones are null or NaN.
+  bool numbers(const ArrowArray& array, int64_t row, int64_t count, float* out, uint8_t* missing) const;
+  // is_integer, and is_dictionary (numbers of entries). With 64 bits and is_unsigned, their bits.
+  void integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const;
+  // is_text. Null ones are empty.
+  void texts(const ArrowArray& array, int64_t row, int64_t count, std::string_view* out) const;
 
  private:
   enum class Kind { kNull, kText, kLargeText, kTextView, kSigned, kUnsigned, kFloat, kDouble, kList, kLargeList };
   const ArrowType& values() const { return child_ ? child_->values() : *this; }  // of a list or dictionary
+  template <class F> void of_integer_type(F f) const;
   int64_t integer(const ArrowArray& array, int64_t at) const;
   std::string_view number(const ArrowArray& array, int64_t at, std::string* own) const;
   std::string_view list(const ArrowArray& array, int64_t at, char split, std::string* own) const;

@@ -32,7 +32,8 @@ struct Buffer {
 
 struct Chunk {
   Buffer raw;
-  std::shared_ptr<const ArrowArray> table;  // of a file that holds one, instead
+  std::shared_ptr<const ArrowArray> table;  // of a file that holds one, instead,
+  int64_t row = 0, rows = 0;                // and the rows of it
   int64_t index = 0;                        // number of the chunk in its file
   bool too_long = false;                    // the start of a line that is longer than allowed
 };

@@ -70,7 +70,7 @@ RowPlan::RowPlan(const Schema& schema, const RowFormat& format, FileHeads* heads
              "slot {} is dense, of shape {} a sample, but the schema gives it {} columns{}", slot.name,
              slot.shape.str(), columns, rule->split ? ", to be split" : "");
     slots_.push_back(plan(slot, *rule, static_cast<int32_t>(i), heads));
-    fixed_words_ += 1 + 2 * static_cast<size_t>(columns);  // a count, and a value of each column
+    if (!rule->split) fixed_words_ += slots_.back().words_at_most({}, {});
   }
 }
 
@@ -107,12 +107,19 @@ RowPlan::SlotPlan RowPlan::plan_part(const ColumnRule& rule, int32_t index, File
   return made;
 }
 
+// Each further separator of a list is a further value.
+size_t RowPlan::SlotPlan::words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const {
+  size_t words = 1 + 2 * std::max<size_t>(sources.size(), 1);  // a count, and a value of each column
+  if (!split) return words;
+  for (const Source& source : sources) words += 2 * fields[places[source.place]].text.size();
+  return words;
+}
+
 // Several slots, or one slot several times, may use the values of one column.
 size_t RowPlan::words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const {
   size_t words = fixed_words_;
   for (const SlotPlan& plan : slots_) {
-    if (!plan.split) continue;  // each further separator is a further value
-    for (const Source& source : plan.sources) words += 2 * fields[places[source.place]].text.size();
+    if (plan.split) words += plan.words_at_most(fields, places);
   }
   return words;
 }
@@ -121,11 +128,17 @@ bool RowPlan::write(const std::vector<Field>& fields, std::span<const size_t> pl
                     Bad* bad) const {
   Row row{fields, places, *out, bad};
   for (const SlotPlan& plan : slots_) {
-    if (!(plan.parts.empty() ? write_slot(plan, &row) : write_cross(plan, &row))) {
-      bad->slot = plan.slot;
-      return false;
-    }
+    if (!write_any(plan, &row)) return false;
   }
+  *out = row.out;
+  *missing += row.missing;
+  return true;
+}
+
+bool RowPlan::write_slot(const SlotPlan& plan, const std::vector<Field>& fields, std::span<const size_t> places,
+                         uint32_t** out, int64_t* missing, Bad* bad) {
+  Row row{fields, places, *out, bad};
+  if (!write_any(plan, &row)) return false;
   *out = row.out;
   *missing += row.missing;
   return true;
@@ -159,7 +172,13 @@ inline bool RowPlan::write_value(const SlotPlan& plan, const Field& field, const
   return true;
 }
 
-bool RowPlan::write_slot(const SlotPlan& plan, Row* row) {
+bool RowPlan::write_any(const SlotPlan& plan, Row* row) {
+  const bool good = plan.parts.empty() ? write_values(plan, row) : write_cross(plan, row);
+  if (!good) row->bad->slot = plan.slot;
+  return good;
+}
+
+bool RowPlan::write_values(const SlotPlan& plan, Row* row) {
   uint32_t* const count = row->out;
   if (plan.counted) ++row->out;
   auto values = static_cast<uint32_t>(plan.sources.size());

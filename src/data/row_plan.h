@@ -22,17 +22,6 @@ class RowPlan {
     size_t field;  // its index
   };
 
-  // InvalidArgument if the format does not match the schema. Adds the columns to *heads.
-  RowPlan(const Schema& schema, const RowFormat& format, FileHeads* heads);
-
-  // Words that the slots of a row need at most. `places`: FileHead::columns.
-  size_t words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const;
-  // Writes the slots at *out, which then points to their end, and adds the number of filled fields to *missing. False:
-  // *bad tells why not.
-  bool write(const std::vector<Field>& fields, std::span<const size_t> places, uint32_t** out, int64_t* missing,
-             Bad* bad) const;
-
- private:
   struct Source {  // of a value
     size_t place;  // index into `places`
     uint64_t salt;
@@ -48,12 +37,31 @@ class RowPlan {
     std::vector<Source> sources;
     std::vector<SlotPlan> parts;  // of a cross
     uint64_t buckets = 0, salt = 0;
+
+    size_t words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const;
   };
+
+  // InvalidArgument if the format does not match the schema. Adds the columns to *heads.
+  RowPlan(const Schema& schema, const RowFormat& format, FileHeads* heads);
+
+  // Words that the slots of a row need at most. `places`: FileHead::columns.
+  size_t words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const;
+  // Writes the slots at *out, which then points to their end, and adds the number of filled fields to *missing. False:
+  // *bad tells why not.
+  bool write(const std::vector<Field>& fields, std::span<const size_t> places, uint32_t** out, int64_t* missing,
+             Bad* bad) const;
+  // The same for one of slots(), of which SlotPlan::words_at_most tells the words.
+  static bool write_slot(const SlotPlan& plan, const std::vector<Field>& fields, std::span<const size_t> places,
+                         uint32_t** out, int64_t* missing, Bad* bad);
+  const std::vector<SlotPlan>& slots() const { return slots_; }  // in the order of the schema's used slots
+
+ private:
   struct Row;
 
   static SlotPlan plan(const Slot& slot, const ColumnRule& rule, int32_t index, FileHeads* heads);
   static SlotPlan plan_part(const ColumnRule& rule, int32_t index, FileHeads* heads);
-  static bool write_slot(const SlotPlan& plan, Row* row);
+  static bool write_any(const SlotPlan& plan, Row* row);
+  static bool write_values(const SlotPlan& plan, Row* row);
   static bool write_cross(const SlotPlan& plan, Row* row);
   static bool write_list(const SlotPlan& plan, const Source& source, Row* row, uint32_t* count);
   static bool write_value(const SlotPlan& plan, const Field& field, const Source& source, Row* row);

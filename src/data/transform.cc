@@ -126,13 +126,61 @@ bool Transform::apply_steps(float x, bool missing, Cell* cell) const {
   return true;
 }
 
+bool Transform::apply_step(const Step& step, std::span<float> x, uint8_t* missing, uint64_t* ids, int64_t* filled) {
+  const auto low = static_cast<float>(step.low), high = static_cast<float>(step.high);
+  const size_t n = x.size();
+  bool good = true;
+  switch (step.op) {
+    case Step::Op::kMissing:
+      for (size_t i = 0; i < n; ++i) {
+        x[i] = missing[i] ? low : x[i];
+        *filled += missing[i];
+      }
+      std::fill_n(missing, n, uint8_t{0});
+      break;
+    case Step::Op::kRange:
+      for (size_t i = 0; i < n; ++i) good &= missing[i] || !outside(x[i], step);
+      break;
+    case Step::Op::kClip:
+      for (float& one : x) one = std::min(std::max(one, low), high);
+      break;
+    case Step::Op::kLog:
+      for (float& one : x) one = one > 0 ? std::log1p(one) : 0;
+      break;
+    case Step::Op::kNormalize:
+      for (float& one : x) one = (one - low) / high;
+      break;
+    default:  // bucketize, the last step
+      for (size_t i = 0; i < n; ++i)
+        ids[i] = static_cast<uint64_t>(std::upper_bound(step.bounds.begin(), step.bounds.end(), x[i]) -
+                                       step.bounds.begin());
+  }
+  return good;
+}
+
+bool Transform::apply(std::span<float> numbers, uint8_t* missing, uint64_t* ids, int64_t* filled) const {
+  for (size_t i = 0; i < numbers.size(); ++i) missing[i] |= static_cast<uint8_t>(strict && std::isnan(numbers[i]));
+  for (const Step& step : steps) {
+    if (!apply_step(step, numbers, missing, ids, filled)) return false;
+  }
+  bool good = true;
+  for (size_t i = 0; i < numbers.size(); ++i) good &= !missing[i] && (!strict || std::isfinite(numbers[i]));
+  return good;
+}
+
 bool Transform::apply_to_integer(Cell* cell) const {
   bool missing = cell->text.empty();
   const Spelling spelling = missing ? Spelling::kGood : careful_id(cell->text, &cell->id);
   if (spelling != Spelling::kGood) {
     return bad(cell, spelling == Spelling::kNone ? BadReason::kNotId : BadReason::kIdRange);
   }
-  const bool positive = !missing && cell->text.front() != '-';  // it may have 64 bits
+  return apply(cell->id, !missing && cell->text.front() != '-', missing, cell);
+}
+
+// A positive one may have 64 bits.
+bool Transform::apply(uint64_t id, bool positive, bool missing, Cell* cell) const {
+  cell->id = id;
+  cell->filled = false;
   for (const Step& step : steps) {
     const double number =
         positive ? static_cast<double>(cell->id) : static_cast<double>(static_cast<int64_t>(cell->id));

@@ -1,0 +1,138 @@
+#include "data/table_columns.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace anabranch::data {
+namespace {
+
+bool is_number(const RowPlan::SlotPlan& plan, const ArrowType& type) {
+  return type.is_plain_float() && !plan.split && plan.transform->type == Transform::Type::kNumber;
+}
+
+}  // namespace
+
+bool set_field(const ArrowType& type, const ArrowArray& array, int64_t row, bool as_number, char split,
+               std::string* own, Field* field) {
+  field->is_number = as_number && type.number(array, row, &field->number);
+  field->text = "0";
+  if (field->is_number) return true;
+  try {
+    field->text = type.text(array, row, split, own);
+    return true;
+  } catch (const Error&) {
+    field->text = {};
+    return false;
+  }
+}
+
+TableColumns::TableColumns(const RowPlan& plan, std::span<const size_t> places,
+                           std::vector<TableColumn> columns)
+    : places_(places), columns_(std::move(columns)) {
+  for (const RowPlan::SlotPlan& one : plan.slots()) {
+    Slot slot{&one, {}, {}};
+    for (const auto& source : one.sources) slot.fields.push_back(places[source.place]);
+    const bool by_row = one.split || !one.parts.empty() ||
+                        std::any_of(slot.fields.begin(), slot.fields.end(),
+                                    [&](size_t at) { return columns_[at].type->is_list(); });
+    if (!by_row) {
+      for (const auto& source : one.sources)
+        slot.values.emplace_back(*columns_[places[source.place]].type, one, source.salt);
+    }
+    for (const auto& part : one.parts) slot.fields.push_back(places[part.sources.front().place]);
+    by_row_ += by_row;
+    if (!by_row) fixed_words_ += one.counted + one.sources.size() * (one.is_float ? 1 : 2);
+    slots_.push_back(std::move(slot));
+  }
+}
+
+TableColumns::Scratch::Scratch(const TableColumns& columns, const Arrays& arrays, int64_t batch_rows)
+    : fields(arrays.size()), own(arrays.size()) {
+  for (const Slot& slot : columns.slots_) {
+    for (size_t i = 0; i < slot.values.size(); ++i) memos.emplace_back(*arrays[slot.fields[i]], batch_rows);
+  }
+}
+
+bool TableColumns::write(const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch, RowWriter* writer) const {
+  scratch->run.filled = 0;
+  scratch->words.clear();
+  scratch->sizes.clear();
+  for (const Slot& slot : slots_) {
+    if (slot.values.empty() && !write_rows(slot, arrays, row, count, scratch, &scratch->run.filled)) return false;
+  }
+  place_rows(count, scratch, writer);
+  const uint32_t* words = scratch->words.data();
+  const uint32_t* sizes = scratch->sizes.data();
+  ColumnValues::Memo* memo = scratch->memos.data();
+  size_t offset = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot.values.empty()) {
+      if (!write_columns(slot, arrays, row, count, scratch, &offset, &memo)) return false;
+      continue;
+    }
+    for (int64_t i = 0; i < count; ++i, words += *sizes++) {
+      std::memcpy(scratch->rows[i] + offset, words, *sizes * sizeof(uint32_t));
+      scratch->rows[i] += *sizes;  // what follows starts that much later
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) writer->keep(scratch->rows[i] + offset);
+  writer->add_missing(scratch->run.filled);
+  return true;
+}
+
+// Where each row starts.
+void TableColumns::place_rows(int64_t count, Scratch* scratch, RowWriter* writer) const {
+  const auto rows = static_cast<size_t>(count);
+  uint32_t* out = writer->room(fixed_words_ * rows + scratch->words.size());
+  for (size_t i = 0; i < rows; ++i) {
+    scratch->rows[i] = out;
+    out += fixed_words_;
+    for (size_t slot = 0; slot < by_row_; ++slot) out += scratch->sizes[slot * rows + i];
+  }
+}
+
+bool TableColumns::write_rows(const Slot& slot, const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch,
+                              int64_t* missing) const {
+  const auto& parts = slot.plan->parts;
+  RowPlan::Bad bad{};
+  for (int64_t i = 0; i < count; ++i) {
+    for (size_t k = 0; k < slot.fields.size(); ++k) {
+      const size_t at = slot.fields[k];
+      const auto& [type, split] = columns_[at];
+      const bool number = is_number(parts.empty() ? *slot.plan : parts[k], *type);
+      if (!set_field(*type, *arrays[at], row + i, number, split, &scratch->own[at], &scratch->fields[at])) return false;
+    }
+    const size_t begin = scratch->words.size();
+    scratch->words.resize(begin + slot.plan->words_at_most(scratch->fields, places_));
+    uint32_t* out = scratch->words.data() + begin;
+    if (!RowPlan::write_slot(*slot.plan, scratch->fields, places_, &out, missing, &bad)) return false;
+    scratch->words.resize(static_cast<size_t>(out - scratch->words.data()));
+    scratch->sizes.push_back(static_cast<uint32_t>(scratch->words.size() - begin));
+  }
+  return true;
+}
+
+bool TableColumns::write_columns(const Slot& slot, const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch,
+                                 size_t* offset, ColumnValues::Memo** memo) const {
+  uint32_t* const* const rows = scratch->rows;
+  ValueRun& run = scratch->run;
+  if (slot.plan->counted) {
+    for (int64_t i = 0; i < count; ++i) rows[i][*offset] = static_cast<uint32_t>(slot.values.size());
+    ++*offset;
+  }
+  for (size_t k = 0; k < slot.values.size(); ++k) {
+    if (!slot.values[k].read(*arrays[slot.fields[k]], row, count, (*memo)++, &run)) return false;
+    const size_t to = *offset;
+    if (slot.plan->is_float) {
+      for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + to, &run.numbers[i], sizeof run.numbers[i]);
+    } else {
+      for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + to, &run.ids[i], sizeof run.ids[i]);
+    }
+    *offset += slot.plan->is_float ? 1 : 2;
+  }
+  return true;
+}
+
+}  // namespace anabranch::data
