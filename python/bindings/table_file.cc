@@ -35,6 +35,7 @@ class ArrowFile final : public data::TableFile {
   const data::ArrowSchema& schema() const override { return schema_; }
   int64_t rows() const override { return rows_; }
   bool next(data::ArrowArray* batch) override {
+    const Locked locked;  // the stream calls Python, which releases the lock while it decodes
     check(stream_->get_next(stream_, batch));
     return batch->release != nullptr;
   }

@@ -1,5 +1,6 @@
 #include "data/arrow.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -17,7 +18,8 @@ bool is_rounded_once(double value) {
   constexpr double kSmallest = 1e-37, kLargest = 1e38;
   constexpr uint64_t kLacking = 0x1fffffff, kMiddle = 0x10000000;  // bits that a float lacks
   const double size = std::fabs(value);
-  return (std::bit_cast<uint64_t>(value) & kLacking) != kMiddle && (size == 0 || size >= kSmallest) && size <= kLargest;
+  const bool one_side = (std::bit_cast<uint64_t>(value) & kLacking) != kMiddle;
+  return std::isnan(value) || (one_side && (size == 0 || size >= kSmallest) && size <= kLargest);
 }
 
 template <class T> T at(const void* buffer, int64_t i) {
@@ -47,15 +49,8 @@ template <class T> std::string_view spelled(T value, std::string* own) {
   return *own;
 }
 
-// Ones for null values, from position `begin`.
-void nulls(const ArrowArray& array, int64_t begin, int64_t count, uint8_t* out) {
-  const auto* bits = array.n_buffers > 0 && array.null_count != 0 ? static_cast<const uint8_t*>(array.buffers[0])
-                                                                   : nullptr;
-  if (!bits) {
-    std::memset(out, 0, static_cast<size_t>(count));
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) out[i] = !(bits[(begin + i) / 8] >> ((begin + i) % 8) & 1);
+bool may_have_nulls(const ArrowArray& array) {
+  return array.n_buffers > 0 && array.null_count != 0 && array.buffers[0];
 }
 
 }  // namespace
@@ -120,36 +115,32 @@ template <class F> void ArrowType::of_integer_type(F f) const {
   }
 }
 
-bool ArrowType::numbers(const ArrowArray& array, int64_t row, int64_t count, float* out, uint8_t* missing) const {
+bool ArrowType::numbers(const ArrowArray& array, int64_t row, int64_t count, float* out) const {
   const int64_t begin = row + array.offset;
-  nulls(array, begin, count, missing);
-  if (kind_ == Kind::kFloat) {
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = at<float>(array.buffers[1], begin + i);
-      missing[i] |= static_cast<uint8_t>(out[i] != out[i]);  // NaN
-    }
-    return true;
-  }
-  if (kind_ != Kind::kDouble) {
-    of_integer_type([&](auto type) {
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = static_cast<float>(at<decltype(type)>(array.buffers[1], begin + i));
-    });
-    return true;
-  }
+  const auto fill = [&](auto type) {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(at<decltype(type)>(array.buffers[1], begin + i));
+  };
   bool clear = true;
-  for (int64_t i = 0; i < count; ++i) {
-    const auto value = at<double>(array.buffers[1], begin + i);
-    out[i] = static_cast<float>(value);
-    missing[i] |= static_cast<uint8_t>(value != value);
-    clear &= missing[i] || is_rounded_once(value);
+  if (kind_ == Kind::kFloat) {
+    fill(float{});
+  } else if (kind_ == Kind::kDouble) {
+    fill(double{});
+    for (int64_t i = 0; i < count; ++i) clear &= is_rounded_once(at<double>(array.buffers[1], begin + i));
+  } else {
+    of_integer_type(fill);
+  }
+  if (may_have_nulls(array)) {
+    for (int64_t i = 0; i < count; ++i) out[i] = is_null(array, begin + i) ? NAN : out[i];
   }
   return clear;
 }
 
 void ArrowType::integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const {
   const int64_t begin = row + array.offset;
-  nulls(array, begin, count, missing);
+  std::fill_n(missing, count, uint8_t{0});
+  if (may_have_nulls(array)) {
+    for (int64_t i = 0; i < count; ++i) missing[i] = is_null(array, begin + i);
+  }
   of_integer_type([&](auto type) {
     for (int64_t i = 0; i < count; ++i)
       out[i] = static_cast<int64_t>(at<decltype(type)>(array.buffers[1], begin + i));
@@ -170,8 +161,7 @@ void ArrowType::texts(const ArrowArray& array, int64_t row, int64_t count, std::
 }
 
 bool ArrowType::number(const ArrowArray& array, int64_t row, float* out) const {
-  uint8_t missing = 0;
-  return numbers(array, row, 1, out, &missing) && !missing;
+  return numbers(array, row, 1, out) && !std::isnan(*out);
 }
 
 int64_t ArrowType::integer(const ArrowArray& array, int64_t i) const {

@@ -72,8 +72,8 @@ class ArrowType {
   }
 
   // The values of a run of rows, of a column for which the function before says so.
-  // is_plain_float, is_integer: as number() gives them; false if it cannot give one. Missing ones are null or NaN.
-  bool numbers(const ArrowArray& array, int64_t row, int64_t count, float* out, uint8_t* missing) const;
+  // is_plain_float, is_integer: as number() gives them, or NaN for null; false if only the text tells one.
+  bool numbers(const ArrowArray& array, int64_t row, int64_t count, float* out) const;
   // is_integer, and is_dictionary (numbers of entries). With 64 bits and is_unsigned, their bits.
   void integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const;
   // is_text. Null ones are empty.

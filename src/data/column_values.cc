@@ -38,8 +38,8 @@ ColumnValues::Read ColumnValues::chosen() const {
 
 bool ColumnValues::read_numbers(const ArrowArray& column, int64_t row, int64_t count, Memo* memo,
                                 ValueRun* run) const {
-  if (!type_.numbers(column, row, count, run->numbers, run->missing)) return read_texts(column, row, count, memo, run);
-  return plan_.transform->apply({run->numbers, static_cast<size_t>(count)}, run->missing, run->ids, &run->filled);
+  if (!type_.numbers(column, row, count, run->numbers)) return read_texts(column, row, count, memo, run);
+  return plan_.transform->apply({run->numbers, static_cast<size_t>(count)}, run->ids, &run->filled);
 }
 
 bool ColumnValues::read_integers(const ArrowArray& column, int64_t row, int64_t count, Memo* /*memo*/,

@@ -126,46 +126,47 @@ bool Transform::apply_steps(float x, bool missing, Cell* cell) const {
   return true;
 }
 
-bool Transform::apply_step(const Step& step, std::span<float> x, uint8_t* missing, uint64_t* ids, int64_t* filled) {
+// No step makes NaN of another number, because its bounds are finite.
+bool Transform::apply_step(const Step& step, std::span<float> x, uint64_t* ids, int64_t* filled) {
   const auto low = static_cast<float>(step.low), high = static_cast<float>(step.high);
-  const size_t n = x.size();
   bool good = true;
+  int32_t missing = 0;
   switch (step.op) {
     case Step::Op::kMissing:
-      for (size_t i = 0; i < n; ++i) {
-        x[i] = missing[i] ? low : x[i];
-        *filled += missing[i];
+      for (float& one : x) {
+        missing += one != one;
+        one = one != one ? low : one;
       }
-      std::fill_n(missing, n, uint8_t{0});
+      *filled += missing;
       break;
     case Step::Op::kRange:
-      for (size_t i = 0; i < n; ++i) good &= missing[i] || !outside(x[i], step);
+      for (const float one : x) good &= std::isnan(one) || !outside(one, step);
       break;
     case Step::Op::kClip:
       for (float& one : x) one = std::min(std::max(one, low), high);
       break;
     case Step::Op::kLog:
-      for (float& one : x) one = one > 0 ? std::log1p(one) : 0;
+      for (float& one : x) one = one > 0 ? std::log1p(one) : std::isnan(one) ? one : 0;
       break;
     case Step::Op::kNormalize:
       for (float& one : x) one = (one - low) / high;
       break;
     default:  // bucketize, the last step
-      for (size_t i = 0; i < n; ++i)
-        ids[i] = static_cast<uint64_t>(std::upper_bound(step.bounds.begin(), step.bounds.end(), x[i]) -
+      for (const float one : x)
+        *ids++ = static_cast<uint64_t>(std::upper_bound(step.bounds.begin(), step.bounds.end(), one) -
                                        step.bounds.begin());
   }
   return good;
 }
 
-bool Transform::apply(std::span<float> numbers, uint8_t* missing, uint64_t* ids, int64_t* filled) const {
-  for (size_t i = 0; i < numbers.size(); ++i) missing[i] |= static_cast<uint8_t>(strict && std::isnan(numbers[i]));
+bool Transform::apply(std::span<float> numbers, uint64_t* ids, int64_t* filled) const {
   for (const Step& step : steps) {
-    if (!apply_step(step, numbers, missing, ids, filled)) return false;
+    if (!apply_step(step, numbers, ids, filled)) return false;
   }
-  bool good = true;
-  for (size_t i = 0; i < numbers.size(); ++i) good &= !missing[i] && (!strict || std::isfinite(numbers[i]));
-  return good;
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t odd = 0;  // numbers that are not finite
+  for (const float one : numbers) odd |= (std::bit_cast<uint32_t>(one) & kExponent) == kExponent;
+  return odd == 0;
 }
 
 bool Transform::apply_to_integer(Cell* cell) const {

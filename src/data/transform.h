@@ -65,9 +65,9 @@ struct Transform {
   bool apply(float number, Cell* cell) const;
   // The same for an integer, of the type kInteger: `id` has its bits, and `positive` says whether it has no minus.
   bool apply(uint64_t id, bool positive, bool missing, Cell* cell) const;
-  // The same for many numbers, where none is refused: false if one is. gives_float(): the results replace the numbers;
-  // otherwise they are in `ids`. Adds the number of those that got a value to *filled, and changes `missing`.
-  bool apply(std::span<float> numbers, uint8_t* missing, uint64_t* ids, int64_t* filled) const;
+  // The same for many numbers of a strict transform, where NaN is missing. False: one is refused. gives_float(): the
+  // results replace the numbers; otherwise they are in `ids`. Adds the number of those that got a value to *filled.
+  bool apply(std::span<float> numbers, uint64_t* ids, int64_t* filled) const;
 
  private:
   bool gives_bucket() const { return !steps.empty() && steps.back().op >= Step::Op::kBucketize; }
@@ -75,7 +75,7 @@ struct Transform {
   bool apply_to_number(Cell* cell) const;
   bool apply_steps(float x, bool missing, Cell* cell) const;
   bool apply_to_integer(Cell* cell) const;
-  static bool apply_step(const Step& step, std::span<float> x, uint8_t* missing, uint64_t* ids, int64_t* filled);
+  static bool apply_step(const Step& step, std::span<float> x, uint64_t* ids, int64_t* filled);
 };
 
 }  // namespace anabranch::data
