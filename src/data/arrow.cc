@@ -34,6 +34,15 @@ template <class Offset> std::string_view slice(const ArrowArray& array, int64_t 
   return {static_cast<const char*>(array.buffers[2]) + begin, static_cast<size_t>(end - begin)};
 }
 
+template <class Offset> bool same_slices(const ArrowArray& a, const ArrowArray& b) {
+  const auto bytes = static_cast<size_t>(a.length + 1) * sizeof(Offset);
+  if (std::memcmp(a.buffers[1], b.buffers[1], bytes) != 0) return false;
+  const auto begin = at<Offset>(a.buffers[1], 0), end = at<Offset>(a.buffers[1], a.length);
+  const auto* of_a = static_cast<const char*>(a.buffers[2]);
+  const auto* of_b = static_cast<const char*>(b.buffers[2]);
+  return begin == end || std::memcmp(of_a + begin, of_b + begin, static_cast<size_t>(end - begin)) == 0;
+}
+
 // A view has 16 bytes: a length, and up to 12 bytes of text, or its start, the number of a buffer and a position.
 std::string_view view(const ArrowArray& array, int64_t i) {
   const char* const own = static_cast<const char*>(array.buffers[1]) + 16 * i;
@@ -158,6 +167,15 @@ void ArrowType::texts(const ArrowArray& array, int64_t row, int64_t count, std::
     case Kind::kLargeText: return fill(slice<int64_t>);
     default: return fill(view);
   }
+}
+
+bool ArrowType::same_entries(const ArrowArray& column, const ArrowArray& other) const {
+  const ArrowArray *a = column.dictionary, *b = other.dictionary;
+  if (!child_->is_text() || a->length != b->length || a->length == 0 || a->offset || b->offset || may_have_nulls(*a) ||
+      may_have_nulls(*b))
+    return false;
+  if (child_->kind_ == Kind::kText) return same_slices<int32_t>(*a, *b);
+  return child_->kind_ == Kind::kLargeText && same_slices<int64_t>(*a, *b);
 }
 
 bool ArrowType::number(const ArrowArray& array, int64_t row, float* out) const {

@@ -70,6 +70,8 @@ class ArrowType {
   std::string_view entry(const ArrowArray& array, int64_t number, std::string* own) const {
     return child_->text(*array.dictionary, number, 0, own);
   }
+  // Whether two columns of this type, of texts without null in dictionaries, have the same dictionary.
+  bool same_entries(const ArrowArray& a, const ArrowArray& b) const;
 
   // The values of a run of rows, of a column for which the function before says so.
   // is_plain_float, is_integer: as number() gives them, or NaN for null; false if only the text tells one.

@@ -9,12 +9,11 @@ constexpr int64_t kMostEntries = 16;  // of a dictionary, for each row of a batc
 
 }  // namespace
 
-ColumnValues::Memo::Memo(const ArrowArray& column, int64_t rows) {
-  if (!column.dictionary || column.dictionary->length > kMostEntries * rows) return;
-  const auto entries = static_cast<size_t>(column.dictionary->length) + 1;
-  states_.resize(entries);
-  values_ = std::make_unique_for_overwrite<uint64_t[]>(entries);
-}
+ColumnValues::Memo::Memo(const ArrowArray& column, int64_t rows)
+    : states_(column.dictionary && column.dictionary->length <= kMostEntries * rows
+                  ? static_cast<size_t>(column.dictionary->length) + 1
+                  : 0),
+      values_(std::make_unique_for_overwrite<std::atomic<uint64_t>[]>(states_.size())) {}
 
 ColumnValues::ColumnValues(const ArrowType& type, const RowPlan::SlotPlan& plan, uint64_t salt)
     : type_(type), plan_(plan), salt_(salt), read_(chosen()) {}
@@ -69,9 +68,13 @@ bool ColumnValues::read_entries(const ArrowArray& column, int64_t row, int64_t c
   const size_t null = memo->states_.size() - 1;
   for (int64_t i = 0; i < count; ++i) {
     const size_t entry = run->missing[i] ? null : static_cast<size_t>(run->integers[i]);
-    if (memo->states_[entry] == Memo::kUnknown && !learn(column, entry, memo)) return false;
-    run->ids[i] = memo->values_[entry];
-    run->filled += memo->states_[entry] == Memo::kFilled;
+    Memo::State state = memo->states_[entry].load(std::memory_order_acquire);
+    if (state == Memo::kUnknown) {
+      if (!learn(column, entry, memo)) return false;
+      state = memo->states_[entry].load(std::memory_order_relaxed);
+    }
+    run->ids[i] = memo->values_[entry].load(std::memory_order_relaxed);
+    run->filled += state == Memo::kFilled;
   }
   if (plan_.is_float) {
     for (int64_t i = 0; i < count; ++i) run->numbers[i] = std::bit_cast<float>(static_cast<uint32_t>(run->ids[i]));
@@ -84,8 +87,9 @@ bool ColumnValues::learn(const ArrowArray& column, size_t entry, Memo* memo) con
   const bool null = entry + 1 == memo->states_.size();
   Cell cell;
   if (!apply(null ? std::string_view() : type_.entry(column, static_cast<int64_t>(entry), &own), &cell)) return false;
-  memo->values_[entry] = plan_.is_float ? std::bit_cast<uint32_t>(cell.number) : cell.id;
-  memo->states_[entry] = cell.filled ? Memo::kFilled : Memo::kGood;
+  memo->values_[entry].store(plan_.is_float ? std::bit_cast<uint32_t>(cell.number) : cell.id,
+                             std::memory_order_relaxed);
+  memo->states_[entry].store(cell.filled ? Memo::kFilled : Memo::kGood, std::memory_order_release);
   return true;
 }
 

@@ -1,7 +1,8 @@
 // The values of one column of a table after a transform, for a run of rows: each step is a loop over the run, and a
 // text of a dictionary is transformed once. The bits are those of Transform::apply for each row. Constant; each thread
-// has its own ValueRun and Memo.
+// has its own ValueRun.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,16 +28,16 @@ struct ValueRun {
 
 class ColumnValues {
  public:
-  // Results for the entries of the dictionary of a batch, and at the end for null.
+  // Results for the entries of a dictionary, and at the end for null. Threads may share one: they find the same results.
   class Memo {
    public:
-    explicit Memo(const ArrowArray& column, int64_t rows);  // rows of the batch
+    Memo(const ArrowArray& column, int64_t rows);  // rows of the batch
 
    private:
     friend class ColumnValues;
     enum State : uint8_t { kUnknown, kGood, kFilled };
-    std::vector<State> states_;  // empty: none, because it would be much larger than the batch
-    std::unique_ptr<uint64_t[]> values_;
+    std::vector<std::atomic<State>> states_;  // empty: none, because it would be much larger than the batch
+    std::unique_ptr<std::atomic<uint64_t>[]> values_;
   };
 
   // `plan` has no list and is no cross; both must outlive it. The salt is that of the column.

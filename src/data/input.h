@@ -12,7 +12,7 @@
 
 namespace anabranch::data {
 
-struct ArrowArray;
+struct TableBatch;
 
 // Bytes that grow without being zeroed.
 struct Buffer {
@@ -32,7 +32,7 @@ struct Buffer {
 
 struct Chunk {
   Buffer raw;
-  std::shared_ptr<const ArrowArray> table;  // of a file that holds one, instead,
+  std::shared_ptr<const TableBatch> table;  // of a file that holds one, instead,
   int64_t row = 0, rows = 0;                // and the rows of it
   int64_t index = 0;                        // number of the chunk in its file
   bool too_long = false;                    // the start of a line that is longer than allowed

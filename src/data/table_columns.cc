@@ -48,28 +48,36 @@ TableColumns::TableColumns(const RowPlan& plan, std::span<const size_t> places,
   }
 }
 
-TableColumns::Scratch::Scratch(const TableColumns& columns, const Arrays& arrays, int64_t batch_rows)
-    : fields(arrays.size()), own(arrays.size()) {
-  for (const Slot& slot : columns.slots_) {
-    for (size_t i = 0; i < slot.values.size(); ++i) memos.emplace_back(*arrays[slot.fields[i]], batch_rows);
+void TableColumns::prepare(TableBatch* batch, const TableBatch* last) const {
+  std::vector<bool> same(columns_.size());
+  for (size_t i = 0; last && i < columns_.size(); ++i) {
+    const ArrowType* const type = columns_[i].type;
+    same[i] = type && type->is_dictionary() && type->same_entries(batch->column(i), last->column(i));
+  }
+  for (const Slot& slot : slots_) {
+    for (size_t i = 0; i < slot.values.size(); ++i) {
+      const size_t at = slot.fields[i], number = batch->memos.size();
+      batch->memos.push_back(same[at] ? last->memos[number]
+                                      : std::make_shared<ColumnValues::Memo>(batch->column(at), batch->array.length));
+    }
   }
 }
 
-bool TableColumns::write(const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch, RowWriter* writer) const {
+bool TableColumns::write(const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch, RowWriter* writer) const {
   scratch->run.filled = 0;
   scratch->words.clear();
   scratch->sizes.clear();
   for (const Slot& slot : slots_) {
-    if (slot.values.empty() && !write_rows(slot, arrays, row, count, scratch, &scratch->run.filled)) return false;
+    if (slot.values.empty() && !write_rows(slot, batch, row, count, scratch, &scratch->run.filled)) return false;
   }
   place_rows(count, scratch, writer);
   const uint32_t* words = scratch->words.data();
   const uint32_t* sizes = scratch->sizes.data();
-  ColumnValues::Memo* memo = scratch->memos.data();
+  const std::shared_ptr<ColumnValues::Memo>* memo = batch.memos.data();
   size_t offset = 0;
   for (const Slot& slot : slots_) {
     if (!slot.values.empty()) {
-      if (!write_columns(slot, arrays, row, count, scratch, &offset, &memo)) return false;
+      if (!write_columns(slot, batch, row, count, scratch, &offset, &memo)) return false;
       continue;
     }
     for (int64_t i = 0; i < count; ++i, words += *sizes++) {
@@ -93,7 +101,7 @@ void TableColumns::place_rows(int64_t count, Scratch* scratch, RowWriter* writer
   }
 }
 
-bool TableColumns::write_rows(const Slot& slot, const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch,
+bool TableColumns::write_rows(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
                               int64_t* missing) const {
   const auto& parts = slot.plan->parts;
   RowPlan::Bad bad{};
@@ -102,7 +110,7 @@ bool TableColumns::write_rows(const Slot& slot, const Arrays& arrays, int64_t ro
       const size_t at = slot.fields[k];
       const auto& [type, split] = columns_[at];
       const bool number = is_number(parts.empty() ? *slot.plan : parts[k], *type);
-      if (!set_field(*type, *arrays[at], row + i, number, split, &scratch->own[at], &scratch->fields[at])) return false;
+      if (!set_field(*type, batch.column(at), row + i, number, split, &scratch->own[at], &scratch->fields[at])) return false;
     }
     const size_t begin = scratch->words.size();
     scratch->words.resize(begin + slot.plan->words_at_most(scratch->fields, places_));
@@ -114,8 +122,8 @@ bool TableColumns::write_rows(const Slot& slot, const Arrays& arrays, int64_t ro
   return true;
 }
 
-bool TableColumns::write_columns(const Slot& slot, const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch,
-                                 size_t* offset, ColumnValues::Memo** memo) const {
+bool TableColumns::write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
+                                 size_t* offset, const std::shared_ptr<ColumnValues::Memo>** memo) const {
   uint32_t* const* const rows = scratch->rows;
   ValueRun& run = scratch->run;
   if (slot.plan->counted) {
@@ -123,7 +131,7 @@ bool TableColumns::write_columns(const Slot& slot, const Arrays& arrays, int64_t
     ++*offset;
   }
   for (size_t k = 0; k < slot.values.size(); ++k) {
-    if (!slot.values[k].read(*arrays[slot.fields[k]], row, count, (*memo)++, &run)) return false;
+    if (!slot.values[k].read(batch.column(slot.fields[k]), row, count, (*memo)++->get(), &run)) return false;
     const size_t to = *offset;
     if (slot.plan->is_float) {
       for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + to, &run.numbers[i], sizeof run.numbers[i]);

@@ -17,16 +17,26 @@ struct TableColumn {
   char split = 0;  // of lists
 };
 
+// Rows of a table.
+struct TableBatch {
+  TableBatch() = default;
+  TableBatch(const TableBatch&) = delete;
+  ~TableBatch() {
+    if (array.release) array.release(&array);
+  }
+
+  const ArrowArray& column(size_t i) const { return *array.children[i]; }
+
+  ArrowArray array{};
+  std::vector<std::shared_ptr<ColumnValues::Memo>> memos;  // of TableColumns::prepare
+};
+
 class TableColumns {
  public:
-  using Arrays = std::vector<const ArrowArray*>;
-
   struct Scratch {
-    // `rows`: of the batch.
-    Scratch(const TableColumns& columns, const Arrays& arrays, int64_t rows);
+    explicit Scratch(size_t columns) : fields(columns), own(columns) {}
 
     ValueRun run;
-    std::vector<ColumnValues::Memo> memos;
     std::vector<Field> fields;
     std::vector<std::string> own;
     std::vector<uint32_t> words;  // of the slots that are written row by row, slot by slot
@@ -37,9 +47,12 @@ class TableColumns {
   // `columns`: of the fields of the plan. The arguments and the types must outlive it.
   TableColumns(const RowPlan& plan, std::span<const size_t> places, std::vector<TableColumn> columns);
 
+  // What write() keeps for a batch; results for the entries of the dictionaries that it shares with `last` (may be null)
+  // are kept.
+  void prepare(TableBatch* batch, const TableBatch* last) const;
   // At most ValueRun::kRows rows, counted with the offset of the batch. False, and nothing is written: a row is
   // refused.
-  bool write(const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch, RowWriter* writer) const;
+  bool write(const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch, RowWriter* writer) const;
 
  private:
   struct Slot {
@@ -48,10 +61,10 @@ class TableColumns {
     std::vector<size_t> fields;        // of them, or those that the rows need
   };
 
-  bool write_rows(const Slot& slot, const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch,
+  bool write_rows(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
                   int64_t* missing) const;
-  bool write_columns(const Slot& slot, const Arrays& arrays, int64_t row, int64_t count, Scratch* scratch,
-                     size_t* offset, ColumnValues::Memo** memo) const;
+  bool write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
+                     size_t* offset, const std::shared_ptr<ColumnValues::Memo>** memo) const;
   void place_rows(int64_t count, Scratch* scratch, RowWriter* writer) const;
 
   const std::span<const size_t> places_;

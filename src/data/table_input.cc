@@ -15,14 +15,6 @@ namespace {
 
 constexpr int64_t kChunkRows = 8192;
 
-struct Held : ArrowArray {
-  Held() : ArrowArray{} {}
-  Held(const Held&) = delete;
-  ~Held() {
-    if (release) release(this);
-  }
-};
-
 class TableInput final : public Input {
  public:
   TableInput(const Settings& settings, const std::string& path)
@@ -32,16 +24,17 @@ class TableInput final : public Input {
   }
 
   bool claim(Chunk* chunk) override {
-    while (!batch_ || row_ == batch_->length) {
-      auto batch = std::make_shared<Held>();
-      if (!file_->next(batch.get())) return false;
+    while (!batch_ || row_ == batch_->array.length) {
+      auto batch = std::make_shared<TableBatch>();
+      if (!file_->next(&batch->array)) return false;
+      rows_.prepare(batch.get(), batch_.get());
       batch_ = std::move(batch);
       row_ = 0;
     }
     chunk->table = batch_;
     chunk->index = chunk_++;
     chunk->row = row_;
-    chunk->rows = std::min(kChunkRows, batch_->length - row_);
+    chunk->rows = std::min(kChunkRows, batch_->array.length - row_);
     row_ += chunk->rows;
     taken_ += chunk->rows;
     return true;
@@ -58,7 +51,7 @@ class TableInput final : public Input {
  private:
   const std::unique_ptr<TableFile> file_;
   const TableRows rows_;
-  std::shared_ptr<const ArrowArray> batch_;
+  std::shared_ptr<const TableBatch> batch_;
   int64_t row_ = 0;  // the first remaining one of it
   int64_t bytes_ = 0, taken_ = 0, chunk_ = 0;
 };

@@ -56,24 +56,23 @@ void TableRows::add(const ColumnRule& rule, const ArrowSchema& table, const std:
   }
 }
 
-void TableRows::parse(const ArrowArray& batch, int64_t begin, int64_t count, Block* out) const {
+void TableRows::parse(const TableBatch& batch, int64_t begin, int64_t count, Block* out) const {
   RowWriter writer(out);
   Row state{std::vector<std::string>(sources_.size()), std::vector<Field>(sources_.size()), {}};
-  const TableColumns::Arrays arrays(batch.children, batch.children + batch.n_children);
-  std::optional<TableColumns::Scratch> scratch;
-  if (columns_) scratch.emplace(*columns_, arrays, count);
+  TableColumns::Scratch scratch(sources_.size());
+  begin += batch.array.offset;
   const int64_t end = begin + count;
   for (int64_t row = begin; row < end;) {
     const int64_t run = std::min(ValueRun::kRows, end - row);
-    if (columns_ && columns_->write(arrays, row + batch.offset, run, &*scratch, &writer)) {
+    if (columns_ && columns_->write(batch, row, run, &scratch, &writer)) {
       row += run;
       continue;
     }
-    for (const int64_t last = row + run; row < last; ++row) parse_row(batch, row + batch.offset, &state, out, &writer);
+    for (const int64_t last = row + run; row < last; ++row) parse_row(batch, row, &state, out, &writer);
   }
 }
 
-void TableRows::parse_row(const ArrowArray& batch, int64_t row, Row* state, Block* out, RowWriter* writer) const {
+void TableRows::parse_row(const TableBatch& batch, int64_t row, Row* state, Block* out, RowWriter* writer) const {
   const bool good = read(batch, row, false, state);
   if (!share_.is_whole() && !in_share(share_, joined(state))) {
     ++out->skipped;
@@ -87,12 +86,12 @@ void TableRows::parse_row(const ArrowArray& batch, int64_t row, Row* state, Bloc
 }
 
 // False: a value of a list contains the separator.
-bool TableRows::read(const ArrowArray& batch, int64_t row, bool as_texts, Row* state) const {
+bool TableRows::read(const TableBatch& batch, int64_t row, bool as_texts, Row* state) const {
   bool good = true;
   for (size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     if (!source.type) continue;
-    const bool read = set_field(*source.type, *batch.children[i], row, source.is_number && !as_texts, source.split,
+    const bool read = set_field(*source.type, batch.column(i), row, source.is_number && !as_texts, source.split,
                                 &state->own[i], &state->fields[i]);
     good &= read || !source.is_needed;
   }

@@ -18,8 +18,12 @@ class TableRows {
   // InvalidArgument: the table lacks a column, or one of its columns cannot be what a feature makes of it.
   TableRows(const Settings& settings, const ArrowSchema& table, const std::string& path);
 
+  // Call it before parse(), for each batch and the one before it, or null.
+  void prepare(TableBatch* batch, const TableBatch* last) const {
+    if (columns_) columns_->prepare(batch, last);
+  }
   // Appends the samples of rows of a batch to *out, and the errors of the others.
-  void parse(const ArrowArray& batch, int64_t begin, int64_t count, Block* out) const;
+  void parse(const TableBatch& batch, int64_t begin, int64_t count, Block* out) const;
 
  private:
   struct Source {
@@ -32,8 +36,8 @@ class TableRows {
 
   void add(const ColumnRule& rule, const ArrowSchema& table, const std::vector<std::string_view>& names,
            const std::string& path);
-  void parse_row(const ArrowArray& batch, int64_t row, Row* state, Block* out, RowWriter* writer) const;
-  bool read(const ArrowArray& batch, int64_t row, bool as_texts, Row* state) const;
+  void parse_row(const TableBatch& batch, int64_t row, Row* state, Block* out, RowWriter* writer) const;
+  bool read(const TableBatch& batch, int64_t row, bool as_texts, Row* state) const;
   std::string_view joined(Row* state) const;
   bool write(const Row& state, RowWriter* writer) const;
   void refuse(Row* state, RowWriter* writer) const;
