@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/row_inputs.h"
 #include "data/schema_text.h"
 
 namespace anabranch::data {
@@ -26,6 +27,11 @@ TableRows::TableRows(const Settings& settings, const ArrowSchema& table, const s
            head_.fields - 1, names.size());
   sources_.resize(names.size());
   for (const ColumnRule& rule : format_.rules) add(rule, table, names, path);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Source& source = sources_[i];
+    AB_CHECK(!source.type || !source.type->is_list() || source.split, InvalidArgument,
+             "{}: column {}: the column is not a list (split), got lists", path, names[i]);
+  }
   for (const size_t at : head_.columns) sources_[at].is_needed = true;
   if (!share_.is_whole()) return;
   std::vector<TableColumn> columns;
@@ -47,9 +53,9 @@ void TableRows::add(const ColumnRule& rule, const ArrowSchema& table, const std:
       source.is_number = source.type->is_plain_float() && share_.is_whole();
     }
     source.is_number &= rule.transform->type == Transform::Type::kNumber && !rule.split;
+    AB_CHECK(!source.type->is_list() || !rule.split || !source.split || rule.split == source.split, InvalidArgument,
+             "{}: column {}: {}, got lists", path, names[at], RowInputs::kTwoSplits);
     if (rule.split) source.split = rule.split;
-    AB_CHECK(!source.type->is_list() || source.split, InvalidArgument,
-             "{}: column {}: the column is not a list (split), got lists", path, names[at]);
     AB_CHECK(!source.type->is_float() || rule.transform->type != Transform::Type::kText, InvalidArgument,
              "{}: column {}: text must be text or integers: 7 and 7.0 differ, got the Arrow type {}", path, names[at],
              source.type->format());

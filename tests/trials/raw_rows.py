@@ -15,6 +15,7 @@ import tempfile
 
 import numpy as np
 import raw_fields
+import raw_files
 import raw_lines
 import raw_model
 import raw_schemas
@@ -25,7 +26,7 @@ import anabranch.fluid as fluid
 ROWS = 200
 COUNT = {"comma": 2000, "other": 1000, "tab": 1000, "numbered": 1000}
 names = COUNT.__iter__
-BAD = re.compile(rb"^# (?:.*?/)?rows:(\d+):\d+: (?:slot (f\d*): )?(.*?)(?: \(\d+, not \d+\))?: ", re.MULTILINE)
+BAD = re.compile(rb"^# (?:.*?/)?rows(?:\.table)?:(\d+):\d+: (?:slot (f\d*): )?(.*?)(?: \(\d+, not \d+\))?: ", re.MULTILINE)
 
 
 class Differs(Exception):
@@ -62,7 +63,7 @@ def dataset(r, drawn, path, folder):
     made.set_filelist([path])
     made.set_thread(r.choice([1, 3]))
     made.set_batch_size(r.choice([7, 64, 10**6]))
-    if r.random() < 0.2:
+    if r.random() < 0.2 and not path.endswith(".table"):
         made.set_cache(os.path.join(folder, "cache"))
     made.set_bad_rows("quarantine", file=os.path.join(folder, "refused"))
     return made
@@ -73,6 +74,10 @@ def read(r, drawn, data, folder):
     path = os.path.join(folder, "rows")
     with open(path, "wb") as file:
         file.write(gzip.compress(data, 1) if r.random() < 0.1 else data)
+    return read_file(r, drawn, path, folder)
+
+
+def read_file(r, drawn, path, folder):
     made = dataset(r, drawn, path, folder)
     for _ in range(1 + bool(r.random() < 0.2)):
         if os.path.exists(os.path.join(folder, "refused")):
@@ -86,6 +91,12 @@ def read(r, drawn, data, folder):
             for line, slot, reason in BAD.findall(file.read()):
                 refused[int(line)] = (slot.decode(), reason.decode())
     return made, batches, refused
+
+
+def read_table(r, drawn, path, folder):
+    """({name: bits} of the good rows, {number: (slot, reason)} of the others) of a file of Parquet or Arrow."""
+    _, batches, refused = read_file(r, drawn, path, folder)
+    return joined(batches), refused
 
 
 def joined(batches):
@@ -170,6 +181,7 @@ def in_rows(drawn, data, r):
             for name in expected:
                 check(fed[name] == expected[name], "%s of the reader and of %s differ" % (name, way),
                       expected[name][:3], fed[name][:3])
+        raw_files.compare(r, drawn, good, bad, lambda path: read_table(r, drawn, path, folder), expected, check, folder)
         no_file_could_hold(r, drawn, good)
         raw_model.compare(r, drawn, good, bad, made, folder, check)
         return "ran", "%d good rows, %d refused" % (len(good), len(refused))

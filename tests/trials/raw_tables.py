@@ -1,5 +1,6 @@
 """The ways in which the same raw rows get to a schema: dicts, columns, lists, tables of Arrow."""
 
+import numpy as np
 import raw_fields
 
 
@@ -46,18 +47,33 @@ def arrow(r, pa, values, column):
         kinds += [pa.string(), pa.large_string(), pa.dictionary(pa.int16(), pa.string()), pa.string_view()]
     texts = [raw_fields.as_text(value) for value in values]
     if all(not text or is_int64(text) for text in texts):
-        kinds = [pa.int64()]
         given = [int(text) if text else None for text in texts]
+        kinds = [pa.int64()] + integer_types(pa, [value for value in given if value is not None])
     elif column.type != "text" and all(not text or is_float64(text) for text in texts):
-        kinds = [pa.float64()]
         given = [float(text) if text else None for text in texts]
+        narrow = all(not text or str(np.float32(text)) == text for text in texts)
+        kinds = [pa.float32() if narrow and r.random() < 0.7 else pa.float64()]
     elif column.listed and r.random() < 0.5 and all(map(raw_fields.is_utf8, values)):
         kinds = [pa.list_(pa.string()), pa.large_list(pa.large_string())]
         given = [None if text is None else text.decode().split(column.split) for text in given]
     kind = r.choice(kinds)
     if pa.types.is_dictionary(kind):
         return pa.array(given, kind.value_type).dictionary_encode().cast(kind)
-    return pa.array(given, kind)
+    made = pa.array(given, kind)
+    plain = not pa.types.is_nested(kind) and kind != pa.string_view()  # pyarrow writes no dictionary of views
+    return made.dictionary_encode() if plain and r.random() < 0.1 else made
+
+
+def integer_types(pa, values):
+    """The other types of integers that hold these values."""
+    low, high = min(values, default=0), max(values, default=0)
+    found = [pa.uint64()] if low >= 0 else []
+    for bits, signed, unsigned in (8, pa.int8(), pa.uint8()), (16, pa.int16(), pa.uint16()), (32, pa.int32(), pa.uint32()):
+        if -(2 ** (bits - 1)) <= low and high < 2 ** (bits - 1):
+            found.append(signed)
+        if 0 <= low and high < 2**bits:
+            found.append(unsigned)
+    return found
 
 
 def is_int64(text):

@@ -91,6 +91,18 @@ def test_the_batches_of_the_csv_file(name, threads, folder):
     assert own["rows"] == ROWS and own["bytes"] == pytest.approx(os.path.getsize(folder / name), abs=10)
 
 
+def test_a_column_of_lists_may_also_be_one_text(tmp_path):
+    tags = [["new", "sale"], [], None, ["old"]] * 300
+    feather.write_feather(pa.table({"tags": tags, "kind": ["a"] * 1200}), tmp_path / "a.arrow")
+    with open(tmp_path / "a.csv", "w") as file:
+        file.write("tags,kind\n" + "".join("%s,a\n" % "|".join(one or []) for one in tags))
+    made = anabranch.Schema()
+    made.cross(["tags", "kind"], 1000, name="both")
+    made.text("tags", "whole").hash(1000)
+    made.text("tags", split="|").hash(1000)
+    assert values(dataset(tmp_path / "a.arrow", made))[0] == values(dataset(tmp_path / "a.csv", made))[0]
+
+
 def test_shares_are_all_rows(folder):
     rows = [values(dataset(folder / "a.parquet", schema(), set_share=share))[1]["rows"]
             for share in ((0, 0.8), (0.8, 1), (0.8, 1))]
@@ -142,7 +154,15 @@ def text(name):
     return made
 
 
+def two_splits():
+    made = anabranch.Schema()
+    made.text("tags", "some", split="|").hash(10)
+    made.text("tags", "others", split=";").hash(10)
+    return made
+
+
 @pytest.mark.parametrize("make, error, message", [
+    (lambda path: dataset(path, two_splits()), ValueError, "column tags: features split the column in different ways"),
     (lambda path: dataset(path, number("prise")), ValueError, "no column prise: .*price.*did you mean price"),
     (lambda path: dataset(path, text("price")), ValueError, "column price: text must be text or integers"),
     (lambda path: dataset(path, number("tags")), ValueError, "column tags: the column is not a list"),
