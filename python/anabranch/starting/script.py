@@ -11,6 +11,11 @@ from .features import Proposal, call, name_of
 from .labels import Label
 from .statistics import Column, Form
 
+#: Rows of which the penalty of a regression is chosen.
+_ROWS_TO_CHOOSE = 100_000
+#: Weights that an epoch with a penalty may update, which updates all of them in every step: about ten seconds.
+_MOST_UPDATES = 2e9
+
 
 class Plan(NamedTuple):
     """The model of a script, and its data."""
@@ -46,7 +51,7 @@ def csv_script(plan: Plan, form: Form, label: Label, proposed: Sequence[Proposal
               "LABEL": repr(name_of(label.column)), "NUMBERS": _listed("numbers", numbers),
               "CATEGORIES": _listed("categories", categories)}
     if label.two_classes:
-        loss = _classes('fluid.layers.cast(inputs[label], "float32")', group is not None)
+        loss = _classes('fluid.layers.cast(inputs[label], "float32")', group is not None, templates.MINIMIZE)
     else:
         loss = filled(templates.NUMBERS, {"MEAN": "%.6g" % label.column.mean, "SCALE": "%.6g" % label.column.deviation})
     return _whole(plan, filled(templates.COLUMNS, values) + "\n" + templates.MODELS[plan.model] + loss,
@@ -56,13 +61,16 @@ def csv_script(plan: Plan, form: Form, label: Label, proposed: Sequence[Proposal
 def libsvm_script(plan: Plan, height: int, threshold: float) -> str:
     """str: a script for libsvm lines, whose labels are 1 from ``threshold`` on."""
     truth = "fluid.layers.cast(inputs[label] >= %r, \"float32\")" % threshold
+    penalized = plan.model == "lr" and height * plan.rows / _batch(plan.rows) <= _MOST_UPDATES
+    minimize = templates.MINIMIZE_PENALIZED if penalized else templates.MINIMIZE
     middle = (filled(templates.LIBSVM, {"HEIGHT": str(height)}) + templates.LIBSVM_MODELS[plan.model]
-              + _classes(truth, False))
-    return _whole(plan, middle, "")
+              + _classes(truth, False, minimize))
+    return _whole(plan, middle, "", penalized)
 
 
-def _classes(truth: str, grouped: bool) -> str:
+def _classes(truth: str, grouped: bool, minimize: str) -> str:
     return filled(templates.CLASSES, {
+        "MINIMIZE": minimize,
         "TRUTH": truth, "GROUP": ", inputs[group]" if grouped else "", "GAUC": ', "gauc"' if grouped else "",
         "GAUC_TEXT": "GAUC %.4f, " if grouped else "", "GAUC_VALUE": 'result["gauc"], ' if grouped else ""})
 
@@ -72,7 +80,19 @@ def _batch(rows: int) -> int:
     return 1024 if rows >= 1_000_000 else min(max(2 ** int(math.log2(max(rows, 2) / 64)), 32), 256)
 
 
-def _whole(plan: Plan, middle: str, save: str) -> str:
+def _fit(plan: Plan, train_end: float, penalized: bool) -> dict[str, str]:
+    """dict: the parts of the script that train."""
+    if not penalized:
+        return {"NUMPY": "", "ARGUMENTS": "", "SET_PENALTY": "", "FIT": templates.FIT}
+    rows = max(round(plan.rows * train_end), 1)
+    share = min(1, _ROWS_TO_CHOOSE / rows)
+    some = "train" if share == 1 else "dataset(FILES, 0, %.6g)" % (train_end * share)
+    return {"NUMPY": "import numpy as np\n\n", "ARGUMENTS": ", rows, l2_of_all", "SET_PENALTY": templates.SET_PENALTY,
+            "FIT": filled(templates.FIT_PENALIZED, {"SOME": some, "ROWS": str(rows),
+                                                    "SOME_ROWS": str(max(round(rows * share), 1))})}
+
+
+def _whole(plan: Plan, middle: str, save: str, penalized: bool = False) -> str:
     train_end = 0.9 if plan.test_files else round(0.9 * (1 - plan.test_share), 6)
     valid_end = 1 if plan.test_files else round(1 - plan.test_share, 6)
     test = "%r, 0, 1" % list(plan.test_files) if plan.test_files else "FILES, %s, 1" % valid_end
@@ -83,8 +103,8 @@ def _whole(plan: Plan, middle: str, save: str) -> str:
               "DATASET": "InMemoryDataset" if plan.in_memory else "QueueDataset",
               "IN_MEMORY": ", in memory" if plan.in_memory else ", in the order of the files",
               "LOAD": "    data.load_into_memory()\n" if plan.in_memory else "",
-              "SHUFFLE": "        train.local_shuffle()\n" if plan.in_memory else "",
-              "FOLDER": repr(plan.folder), "SAVE": save}
+              "SHUFFLE": "            data.local_shuffle()\n" if plan.in_memory else "",
+              "FOLDER": repr(plan.folder), "SAVE": save, **_fit(plan, train_end, penalized)}
     return filled(templates.HEAD, values) + middle + filled(templates.TAIL, values)
 
 

@@ -10,7 +10,7 @@ import pytest
 from repository import ROOT
 
 import anabranch
-from anabranch.starting import train_command
+from anabranch.starting import script, train_command
 from anabranch.starting.labels import label_of
 from anabranch.starting.statistics import Form, read
 
@@ -172,15 +172,53 @@ def test_libsvm_lines(model, tmp_path):
     assert anabranch.Predictor(str(tmp_path / "model_a")).input_names == ["index", "value"]
 
 
+def wide_lines(path, rows=6000, width=15000):
+    """Lines of 50 of many indices, a few of which matter."""
+    draw = np.random.RandomState(1)
+    weights = np.zeros(width)
+    weights[draw.choice(width // 5, width // 33, replace=False)] = draw.normal(0, 1.2, width // 33)
+    with open(path, "w") as file:
+        for _ in range(rows):
+            ids = np.unique((width * draw.rand(50) ** 2).astype(int))
+            file.write("%d %s\n" % (weights[ids].sum() + 0.7 * draw.logistic() > 0, " ".join("%d:1" % i for i in ids)))
+
+
+def test_a_penalty_is_chosen_for_wide_libsvm_lines(tmp_path):
+    wide_lines(tmp_path / "a.libsvm")
+    text = train("a.libsvm", "--test-share", 0.3, cwd=tmp_path)
+    chosen = float(re.search(r"L2 of all lines: (\S+)", text).group(1))
+    written = (tmp_path / "train_a.py").read_text()
+    assert "some, ROWS, SOME_ROWS = train, 3780, 3780" in written and chosen > 0
+    (tmp_path / "without.py").write_text(written.replace("(0, 1, 3, 10, 30, 100)", "(0,)"))
+    without = python("without.py", cwd=tmp_path).stdout
+    areas = [float(re.search(r"test AUC ([\d.]+)", one).group(1)) for one in (text, without)]
+    assert areas[0] > areas[1] + 0.01
+
+
+def test_a_penalty_of_many_lines_is_chosen_for_some_of_them(tmp_path, monkeypatch):
+    wide_lines(tmp_path / "a.libsvm", 2000, 500)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(script, "_ROWS_TO_CHOOSE", 450)
+    monkeypatch.setattr(train_command, "_IN_MEMORY_BYTES", 0)
+    assert train_command.main(["a.libsvm", "--epochs", "1", "--no-run"]) == 0
+    text = (tmp_path / "train_a.py").read_text()
+    assert "some, ROWS, SOME_ROWS = dataset(FILES, 0, 0.225), 1620, 450" in text.replace("\n", " ")
+    done = python("train_a.py", cwd=tmp_path)
+    assert done.returncode == 0 and "test AUC" in done.stdout, done.stderr
+    monkeypatch.setattr(script, "_MOST_UPDATES", 100)
+    assert train_command.main(["a.libsvm", "--no-run", "--force"]) == 0
+    assert "l2" not in (tmp_path / "train_a.py").read_text()
+
+
 def test_files_without_a_header_and_kinds_by_hand(tmp_path):
     columns, logit = table(6, 2000)
     write(tmp_path / "a.tsv", {**columns, "y": (logit > 0).astype(int)})
     lines = (tmp_path / "a.tsv").read_text().replace('"', "").replace("blue, dark", "blue").splitlines()[1:]
     (tmp_path / "a.tsv").write_text("".join(line.replace(",", "\t") + "\n" for line in lines))
     text = train("a.tsv", "--label", "5", "--category", "0", "--ignore", "2,3", "--epochs", 2, cwd=tmp_path)
-    script = (tmp_path / "train_a.py").read_text()
-    assert "Schema(separator='\\t', header=False)" in script and "test AUC" in text
-    assert "schema.text(0, 'column_0').hash(2048)" in script and "# 2: as asked" in script
+    written = (tmp_path / "train_a.py").read_text()
+    assert "Schema(separator='\\t', header=False)" in written and "test AUC" in text
+    assert "schema.text(0, 'column_0').hash(2048)" in written and "# 2: as asked" in written
 
 
 def test_a_script_is_not_overwritten(folder, capsys, monkeypatch):
