@@ -151,8 +151,7 @@ void ArrowType::integers(const ArrowArray& array, int64_t row, int64_t count, in
     for (int64_t i = 0; i < count; ++i) missing[i] = is_null(array, begin + i);
   }
   of_integer_type([&](auto type) {
-    for (int64_t i = 0; i < count; ++i)
-      out[i] = static_cast<int64_t>(at<decltype(type)>(array.buffers[1], begin + i));
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int64_t>(+at<decltype(type)>(array.buffers[1], begin + i));
   });
 }
 
@@ -184,7 +183,7 @@ bool ArrowType::number(const ArrowArray& array, int64_t row, float* out) const {
 
 int64_t ArrowType::integer(const ArrowArray& array, int64_t i) const {
   int64_t value = 0;
-  of_integer_type([&](auto type) { value = static_cast<int64_t>(at<decltype(type)>(array.buffers[1], i)); });
+  of_integer_type([&](auto type) { value = static_cast<int64_t>(+at<decltype(type)>(array.buffers[1], i)); });
   return value;
 }
 

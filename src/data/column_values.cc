@@ -35,8 +35,7 @@ ColumnValues::Read ColumnValues::chosen() const {
   return &ColumnValues::read_texts;
 }
 
-bool ColumnValues::read_numbers(const ArrowArray& column, int64_t row, int64_t count, Memo* memo,
-                                ValueRun* run) const {
+bool ColumnValues::read_numbers(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const {
   if (!type_.numbers(column, row, count, run->numbers)) return read_texts(column, row, count, memo, run);
   return plan_.transform->apply({run->numbers, static_cast<size_t>(count)}, run->ids, &run->filled);
 }
@@ -61,8 +60,7 @@ bool ColumnValues::read_hashes(const ArrowArray& column, int64_t row, int64_t co
   return true;
 }
 
-bool ColumnValues::read_entries(const ArrowArray& column, int64_t row, int64_t count, Memo* memo,
-                                ValueRun* run) const {
+bool ColumnValues::read_entries(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const {
   if (memo->states_.empty()) return read_texts(column, row, count, memo, run);
   type_.integers(column, row, count, run->integers, run->missing);
   const size_t null = memo->states_.size() - 1;

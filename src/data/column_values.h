@@ -28,7 +28,8 @@ struct ValueRun {
 
 class ColumnValues {
  public:
-  // Results for the entries of a dictionary, and at the end for null. Threads may share one: they find the same results.
+  // Results for the entries of a dictionary, and at the end for null. Threads may share one: they find the same
+  // results.
   class Memo {
    public:
     Memo(const ArrowArray& column, int64_t rows);  // rows of the batch

@@ -28,15 +28,14 @@ bool set_field(const ArrowType& type, const ArrowArray& array, int64_t row, bool
   }
 }
 
-TableColumns::TableColumns(const RowPlan& plan, std::span<const size_t> places,
-                           std::vector<TableColumn> columns)
+TableColumns::TableColumns(const RowPlan& plan, std::span<const size_t> places, std::vector<TableColumn> columns)
     : places_(places), columns_(std::move(columns)) {
   for (const RowPlan::SlotPlan& one : plan.slots()) {
     Slot slot{&one, {}, {}};
     for (const auto& source : one.sources) slot.fields.push_back(places[source.place]);
-    const bool by_row = one.split || !one.parts.empty() ||
-                        std::any_of(slot.fields.begin(), slot.fields.end(),
-                                    [&](size_t at) { return columns_[at].type->is_list(); });
+    const bool by_row =
+        one.split || !one.parts.empty() ||
+        std::any_of(slot.fields.begin(), slot.fields.end(), [&](size_t at) { return columns_[at].type->is_list(); });
     if (!by_row) {
       for (const auto& source : one.sources)
         slot.values.emplace_back(*columns_[places[source.place]].type, one, source.salt);
@@ -57,13 +56,15 @@ void TableColumns::prepare(TableBatch* batch, const TableBatch* last) const {
   for (const Slot& slot : slots_) {
     for (size_t i = 0; i < slot.values.size(); ++i) {
       const size_t at = slot.fields[i], number = batch->memos.size();
-      batch->memos.push_back(same[at] ? last->memos[number]
-                                      : std::make_shared<ColumnValues::Memo>(batch->column(at), batch->array.length));
+      batch->memos.push_back(last && same[at]
+                                 ? last->memos[number]
+                                 : std::make_shared<ColumnValues::Memo>(batch->column(at), batch->array.length));
     }
   }
 }
 
-bool TableColumns::write(const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch, RowWriter* writer) const {
+bool TableColumns::write(const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
+                         RowWriter* writer) const {
   scratch->run.filled = 0;
   scratch->words.clear();
   scratch->sizes.clear();
@@ -110,7 +111,8 @@ bool TableColumns::write_rows(const Slot& slot, const TableBatch& batch, int64_t
       const size_t at = slot.fields[k];
       const auto& [type, split] = columns_[at];
       const bool number = is_number(parts.empty() ? *slot.plan : parts[k], *type);
-      if (!set_field(*type, batch.column(at), row + i, number, split, &scratch->own[at], &scratch->fields[at])) return false;
+      if (!set_field(*type, batch.column(at), row + i, number, split, &scratch->own[at], &scratch->fields[at]))
+        return false;
     }
     const size_t begin = scratch->words.size();
     scratch->words.resize(begin + slot.plan->words_at_most(scratch->fields, places_));
@@ -122,8 +124,9 @@ bool TableColumns::write_rows(const Slot& slot, const TableBatch& batch, int64_t
   return true;
 }
 
-bool TableColumns::write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
-                                 size_t* offset, const std::shared_ptr<ColumnValues::Memo>** memo) const {
+bool TableColumns::write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count,
+                                 Scratch* scratch, size_t* offset,
+                                 const std::shared_ptr<ColumnValues::Memo>** memo) const {
   uint32_t* const* const rows = scratch->rows;
   ValueRun& run = scratch->run;
   if (slot.plan->counted) {

@@ -47,8 +47,7 @@ class TableColumns {
   // `columns`: of the fields of the plan. The arguments and the types must outlive it.
   TableColumns(const RowPlan& plan, std::span<const size_t> places, std::vector<TableColumn> columns);
 
-  // What write() keeps for a batch; results for the entries of the dictionaries that it shares with `last` (may be null)
-  // are kept.
+  // Call it before write(). Results for the entries of dictionaries that `last` (may be null) has, too, are kept.
   void prepare(TableBatch* batch, const TableBatch* last) const;
   // At most ValueRun::kRows rows, counted with the offset of the batch. False, and nothing is written: a row is
   // refused.

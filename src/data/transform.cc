@@ -153,8 +153,8 @@ bool Transform::apply_step(const Step& step, std::span<float> x, uint64_t* ids, 
       break;
     default:  // bucketize, the last step
       for (const float one : x)
-        *ids++ = static_cast<uint64_t>(std::upper_bound(step.bounds.begin(), step.bounds.end(), one) -
-                                       step.bounds.begin());
+        *ids++ =
+            static_cast<uint64_t>(std::upper_bound(step.bounds.begin(), step.bounds.end(), one) - step.bounds.begin());
   }
   return good;
 }

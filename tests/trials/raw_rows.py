@@ -26,7 +26,8 @@ import anabranch.fluid as fluid
 ROWS = 200
 COUNT = {"comma": 2000, "other": 1000, "tab": 1000, "numbered": 1000}
 names = COUNT.__iter__
-BAD = re.compile(rb"^# (?:.*?/)?rows(?:\.table)?:(\d+):\d+: (?:slot (f\d*): )?(.*?)(?: \(\d+, not \d+\))?: ", re.MULTILINE)
+BAD = re.compile(rb"^# (?:.*?/)?rows(?:\.table)?:(\d+):\d+: (?:slot (f\d*): )?(.*?)(?: \(\d+, not \d+\))?: ",
+                 re.MULTILINE)
 
 
 class Differs(Exception):

@@ -68,7 +68,8 @@ def integer_types(pa, values):
     """The other types of integers that hold these values."""
     low, high = min(values, default=0), max(values, default=0)
     found = [pa.uint64()] if low >= 0 else []
-    for bits, signed, unsigned in (8, pa.int8(), pa.uint8()), (16, pa.int16(), pa.uint16()), (32, pa.int32(), pa.uint32()):
+    sizes = [(8, pa.int8(), pa.uint8()), (16, pa.int16(), pa.uint16()), (32, pa.int32(), pa.uint32())]
+    for bits, signed, unsigned in sizes:
         if -(2 ** (bits - 1)) <= low and high < 2 ** (bits - 1):
             found.append(signed)
         if 0 <= low and high < 2**bits:
