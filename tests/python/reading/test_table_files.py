@@ -182,6 +182,38 @@ def test_a_damaged_file_is_an_error(folder, tmp_path):
         values(dataset(tmp_path / "a.parquet", number()))
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_damage_between_the_rows_ends_the_pass(name, tmp_path):
+    table = pa.table({"price": np.random.RandomState(1).randint(0, 50, 200_000) * 1.5})
+    if name == "a.parquet":
+        parquet.write_table(table, tmp_path / name, use_dictionary=False)
+    else:
+        feather.write_feather(table, tmp_path / name, compression="lz4")
+    data = bytearray((tmp_path / name).read_bytes())
+    data[len(data) // 2:len(data) // 2 + 2000] = b"\xff" * 2000
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match="%s: .*(snappy|LZ4)" % name):
+        values(dataset(tmp_path / name, number()))
+
+
+def test_names_and_shapes_of_files(tmp_path):
+    """A column with a dot in its name, another one whose name is its start, and no rows."""
+    made = anabranch.Schema()
+    made.text("a.b", "first").hash(100)
+    made.number("a", "second")
+    rows = {"a": [1.0, 2.0], "a.b": ["x", "y"], "a.c": [1, 2]}
+    with open(tmp_path / "a.csv", "w") as file:
+        file.write("a,a.b\n1.0,x\n2.0,y\n")
+    expected, _ = values(dataset(tmp_path / "a.csv", made))
+    for count in (2, 0):
+        table = pa.table(rows).slice(0, count)
+        parquet.write_table(table, tmp_path / "a.parquet")
+        feather.write_feather(table, tmp_path / "a.arrow")
+        for name in ("a.parquet", "a.arrow"):
+            found, counts = values(dataset(tmp_path / name, made))
+            assert found == (expected if count else {}) and counts["rows"] == count
+
+
 def test_without_pyarrow_the_error_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(RuntimeError, match="a.parquet: the package pyarrow.*pip install pyarrow"):
