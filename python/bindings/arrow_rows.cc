@@ -72,21 +72,42 @@ std::vector<Source> sources_of(const data::ArrowSchema& schema, const std::vecto
   return sources;
 }
 
-void add_batch(const data::ArrowArray& batch, const std::vector<Source>& sources, data::RowInputs* inputs) {
+void add_row(const data::ArrowArray& batch, int64_t row, const std::vector<Source>& sources, data::RowInputs* inputs) {
   std::vector<std::string> own(sources.size());
   std::vector<std::string_view> texts(sources.size());
-  for (int64_t row = 0; row < batch.length; ++row) {
-    AB_CHECK(!data::is_null(batch, row + batch.offset), InvalidArgument, "row {}: a row must have values, got null",
-             inputs->rows());
-    for (size_t i = 0; i < sources.size(); ++i) {
-      const Source& source = sources[i];
-      try {
-        texts[i] = source.type.text(*batch.children[source.child], row + batch.offset, source.split, &own[i]);
-      } catch (const Error& e) {
-        AB_THROW(InvalidArgument, "row {}: column {}: {}", inputs->rows(), inputs->columns()[i].shown(), e.message());
-      }
+  AB_CHECK(!data::is_null(batch, row), InvalidArgument, "row {}: a row must have values, got null", inputs->rows());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const Source& source = sources[i];
+    try {
+      texts[i] = source.type.text(*batch.children[source.child], row, source.split, &own[i]);
+    } catch (const Error& e) {
+      AB_THROW(InvalidArgument, "row {}: column {}: {}", inputs->rows(), inputs->columns()[i].shown(), e.message());
     }
-    inputs->add(texts);
+  }
+  inputs->add(texts);
+}
+
+bool has_null(const data::ArrowArray& batch, int64_t row, int64_t count) {
+  for (int64_t i = row; i < row + count; ++i) {
+    if (data::is_null(batch, i)) return true;
+  }
+  return false;
+}
+
+// Runs of rows column by column; row by row where one is refused, for the error, and where there are few.
+void add_batch(const data::TableBatch& batch, const std::vector<Source>& sources, const data::TableColumns& table,
+               data::RowInputs* inputs) {
+  constexpr int64_t kFew = 16;
+  const auto scratch = std::make_unique<data::TableColumns::Scratch>(sources.size());
+  const int64_t end = batch.array.offset + batch.array.length;
+  for (int64_t row = batch.array.offset; row < end;) {
+    const int64_t run = std::min(data::ValueRun::kRows, end - row);
+    const bool whole = run > kFew && !has_null(batch.array, row, run);
+    if (whole && inputs->add(table, batch, row, run, scratch.get())) {
+      row += run;
+      continue;
+    }
+    for (const int64_t last = row + run; row < last; ++row) add_row(batch.array, row, sources, inputs);
   }
 }
 
@@ -103,11 +124,16 @@ void add_arrow_rows(nb::handle table, data::RowInputs* inputs) {
   AB_CHECK(std::string_view(schema.format) == "+s", InvalidArgument,
            "rows must be a table with columns, got the Arrow type {}", schema.format);
   const std::vector<Source> sources = sources_of(schema, inputs->columns());
+  std::vector<data::TableColumn> types;
+  for (const Source& source : sources) types.push_back({&source.type, source.split});
+  const data::TableColumns columns = inputs->table(std::move(types));
   for (;;) {
-    Held<data::ArrowArray> batch;
-    check(stream, stream->get_next(stream, &batch));
-    if (!batch.release) return;
-    add_batch(batch, sources, inputs);
+    data::TableBatch batch;
+    check(stream, stream->get_next(stream, &batch.array));
+    if (!batch.array.release) return;
+    for (const Source& source : sources) batch.places.push_back(source.child);
+    columns.prepare(&batch, nullptr);
+    add_batch(batch, sources, columns, inputs);
   }
 }
 

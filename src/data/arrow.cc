@@ -28,19 +28,20 @@ template <class T> T at(const void* buffer, int64_t i) {
   return value;
 }
 
-template <class Offset> std::string_view slice(const ArrowArray& array, int64_t i) {
-  const auto begin = at<Offset>(array.buffers[1], i), end = at<Offset>(array.buffers[1], i + 1);
+template <class Offset> std::string_view slices(const ArrowArray& array, int64_t i, int64_t count) {
+  const auto begin = at<Offset>(array.buffers[1], i), end = at<Offset>(array.buffers[1], i + count);
   if (begin == end) return {};
   return {static_cast<const char*>(array.buffers[2]) + begin, static_cast<size_t>(end - begin)};
+}
+
+template <class Offset> std::string_view slice(const ArrowArray& array, int64_t i) {
+  return slices<Offset>(array, i, 1);
 }
 
 template <class Offset> bool same_slices(const ArrowArray& a, const ArrowArray& b) {
   const auto bytes = static_cast<size_t>(a.length + 1) * sizeof(Offset);
   if (std::memcmp(a.buffers[1], b.buffers[1], bytes) != 0) return false;
-  const auto begin = at<Offset>(a.buffers[1], 0), end = at<Offset>(a.buffers[1], a.length);
-  const auto* of_a = static_cast<const char*>(a.buffers[2]);
-  const auto* of_b = static_cast<const char*>(b.buffers[2]);
-  return begin == end || std::memcmp(of_a + begin, of_b + begin, static_cast<size_t>(end - begin)) == 0;
+  return slices<Offset>(a, 0, a.length) == slices<Offset>(b, 0, b.length);
 }
 
 // A view has 16 bytes: a length, and up to 12 bytes of text, or its start, the number of a buffer and a position.
@@ -165,6 +166,23 @@ void ArrowType::texts(const ArrowArray& array, int64_t row, int64_t count, std::
     case Kind::kText: return fill(slice<int32_t>);
     case Kind::kLargeText: return fill(slice<int64_t>);
     default: return fill(view);
+  }
+}
+
+bool ArrowType::may_contain(const ArrowArray& array, int64_t row, int64_t count, char character) const {
+  const int64_t i = row + array.offset;
+  const auto of_items = [&](int64_t begin, int64_t end) {
+    return child_->may_contain(*array.children[0], begin, end - begin, character);
+  };
+  if (count == 0) return false;
+  if (dictionary_) return child_->may_contain(*array.dictionary, 0, array.dictionary->length, character);
+  switch (kind_) {
+    case Kind::kText: return slices<int32_t>(array, i, count).find(character) != std::string_view::npos;
+    case Kind::kLargeText: return slices<int64_t>(array, i, count).find(character) != std::string_view::npos;
+    case Kind::kList: return of_items(at<int32_t>(array.buffers[1], i), at<int32_t>(array.buffers[1], i + count));
+    case Kind::kLargeList: return of_items(at<int64_t>(array.buffers[1], i), at<int64_t>(array.buffers[1], i + count));
+    case Kind::kTextView: return true;
+    default: return false;
   }
 }
 

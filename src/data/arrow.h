@@ -72,6 +72,8 @@ class ArrowType {
   }
   // Whether two columns of this type, of texts without null in dictionaries, have the same dictionary.
   bool same_entries(const ArrowArray& a, const ArrowArray& b) const;
+  // False: no text of these rows, nor an item of a list, contains the character. True: one may.
+  bool may_contain(const ArrowArray& array, int64_t row, int64_t count, char character) const;
 
   // The values of a run of rows, of a column for which the function before says so.
   // is_plain_float, is_integer: as number() gives them, or NaN for null; false if only the text tells one.

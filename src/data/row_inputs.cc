@@ -109,6 +109,22 @@ void RowInputs::add(std::span<const std::string_view> values) {
   writer.keep(out);
 }
 
+TableColumns RowInputs::table(std::vector<TableColumn> types) const {
+  return {shared_->plan, shared_->places, std::move(types)};
+}
+
+bool RowInputs::add(const TableColumns& table, const TableBatch& batch, int64_t row, int64_t count,
+                    TableColumns::Scratch* scratch) {
+  for (size_t i = 0; i < columns().size(); ++i) {
+    if (!columns()[i].is_text) continue;
+    for (const char character : {'\n', shared_->format.separator == '\t' ? '\t' : '\n'}) {
+      if (table.type(i).may_contain(batch.column(i), row, count, character)) return false;
+    }
+  }
+  RowWriter writer(&state_->block);
+  return table.write(batch, row, count, scratch, &writer);
+}
+
 // A text that a file cannot hold was in no row of the training data, and a reader would refuse or cut its line. Numbers
 // hold neither character.
 void RowInputs::check_texts(std::span<const std::string_view> values) const {

@@ -17,6 +17,7 @@
 
 #include "core/tensor.h"
 #include "data/block.h"
+#include "data/table_columns.h"
 
 namespace anabranch::data {
 
@@ -47,6 +48,13 @@ class RowInputs {
   // the row, the column and the reason, if a reader would reject it, or if no line of a file could hold it.
   void add(std::span<const std::string_view> values);
   int64_t rows() const;
+
+  // Rows of a table, whose fields are columns(): TableColumns of these types, and rows as add() adds their texts.
+  // False, and nothing is added: a row is refused, or may be, so add() must take them one by one.
+  TableColumns table(std::vector<TableColumn> types) const;
+  bool add(const TableColumns& table, const TableBatch& batch, int64_t row, int64_t count,
+           TableColumns::Scratch* scratch);
+
   // One per slot, valid until the next call.
   const std::vector<Tensor>& tensors();
 

@@ -25,9 +25,10 @@ struct TableBatch {
     if (array.release) array.release(&array);
   }
 
-  const ArrowArray& column(size_t i) const { return *array.children[i]; }
+  const ArrowArray& column(size_t i) const { return *array.children[places.empty() ? i : places[i]]; }
 
   ArrowArray array{};
+  std::vector<int64_t> places;  // of the fields of the plan among the columns; empty: they are the columns
   std::vector<std::shared_ptr<ColumnValues::Memo>> memos;  // of TableColumns::prepare
 };
 
@@ -47,6 +48,7 @@ class TableColumns {
   // `columns`: of the fields of the plan. The arguments and the types must outlive it.
   TableColumns(const RowPlan& plan, std::span<const size_t> places, std::vector<TableColumn> columns);
 
+  const ArrowType& type(size_t field) const { return *columns_[field].type; }
   // Call it before write(). Results for the entries of dictionaries that `last` (may be null) has, too, are kept.
   void prepare(TableBatch* batch, const TableBatch* last) const;
   // At most ValueRun::kRows rows, counted with the offset of the batch. False, and nothing is written: a row is
