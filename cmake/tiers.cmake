@@ -23,5 +23,5 @@ ab_folder(src/ops        6     UNITY 5 HEADER ops/declare/declare.h
 ab_folder(src/autodiff   6     LEVEL -Os UNITY 7)
 ab_folder(src/graph      6     LEVEL -Os UNITY 8 HEADER graph/edit.h)
 ab_folder(src/exec       7     UNITY 6)
-ab_folder(src/engine     8     UNITY 4)
+ab_folder(src/engine     8     UNITY 4 PRIVATE ab::json ab::zlib)
 ab_folder(python/bindings  9)

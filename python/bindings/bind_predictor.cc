@@ -3,8 +3,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
-
 #include "base/error.h"
 #include "bind.h"
 #include "core/host_copy.h"
@@ -23,13 +21,9 @@ class Caller {
       : predictor_(std::move(predictor)), windows_(predictor_->model().fetches.size()) {}
 
   RowReader* row_reader() const { return new RowReader(row_inputs(predictor_->model())); }
-  Caller* clone() const {
-    auto* made = new Caller(predictor_->clone());
-    made->followed_ = followed_;
-    return made;
-  }
-  void follow(std::shared_ptr<FollowedModel> followed) { followed_ = std::move(followed); }
-  int64_t version() const { return version_; }
+  Caller* clone() const { return new Caller(predictor_->clone()); }
+  void follow(std::shared_ptr<FollowedModel> followed) { predictor_->follow(std::move(followed)); }
+  int64_t version() const { return predictor_->version(); }
   std::string explain() { return predictor_->program().explain(); }
 
   nb::list run(const nb::list& values, bool numpy) {
@@ -54,12 +48,7 @@ class Caller {
     nb::list out;
     {
       Unlocked unlocked;
-      // From the values that the run reads to their number, no other version comes.
-      std::optional<RunGate::Run> of_one_version;
-      if (followed_) of_one_version.emplace(predictor_->model().scope->gate());
       predictor_->run_and_show(inputs, check_signals, [&](const std::vector<const Tensor*>& shown) {
-        if (followed_) version_ = followed_->version();
-        of_one_version.reset();
         unlocked.lock();
         for (size_t i = 0; i < shown.size(); ++i) out.append(to_python(*shown[i], i, numpy));
       });
@@ -76,8 +65,6 @@ class Caller {
 
   std::unique_ptr<Predictor> predictor_;
   std::vector<FetchedArray> windows_;
-  std::shared_ptr<FollowedModel> followed_;
-  int64_t version_ = 0;  // of the last run
 };
 
 void switch_to(
@@ -93,10 +80,12 @@ void switch_to(
 
 void bind_predictor(nb::module_& m) {
   nb::class_<FollowedModel>(m, "FollowedModel", "Values of a scope that are exchanged together, between runs.")
-      .def(nb::init<std::shared_ptr<Scope>>(), nb::arg("scope"))
+      .def(nb::init<std::shared_ptr<Scope>, int64_t>(), nb::arg("scope"), nb::arg("version") = 0)
       .def("switch_to", &switch_to, nb::arg("version"), nb::arg("fresh"), nb::arg("names"), nb::arg("layers"),
            CallUnlocked(), "Takes the values `names` of a scope, and lays changes over tables: [(table, changes)].")
       .def("fold", &FollowedModel::fold, CallUnlocked(), "Copies the changes to their tables.")
+      .def("close", &FollowedModel::close, "Its predictors run no more.")
+      .def_prop_ro("closed", &FollowedModel::closed)
       .def_prop_ro("version", &FollowedModel::version);
   nb::class_<Caller>(m, "Predictor", "A saved model, ready to run; one thread at a time.")
       .def(

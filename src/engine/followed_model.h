@@ -14,7 +14,8 @@ namespace anabranch {
 
 class FollowedModel {
  public:
-  explicit FollowedModel(std::shared_ptr<Scope> scope) : scope_(std::move(scope)) {}
+  explicit FollowedModel(std::shared_ptr<Scope> scope, int64_t version = 0)
+      : scope_(std::move(scope)), version_(version) {}
 
   // Changes of a table, which stay on top of it until fold() has copied them.
   struct Layer {
@@ -27,11 +28,17 @@ class FollowedModel {
   void fold();
   // In a run: that of its values. 0: the values of the model's own files.
   int64_t version() const { return version_.load(std::memory_order_relaxed); }
+  // Runs take part in it while they use the values, or values that are laid over them.
+  RunGate& gate() const { return scope_->gate(); }
+  // Runs that begin after the next change are refused.
+  void close() { closed_.store(true); }
+  bool closed() const { return closed_.load(); }
 
  private:
   const std::shared_ptr<Scope> scope_;
   std::vector<Layer> layers_;
-  std::atomic<int64_t> version_{0};
+  std::atomic<int64_t> version_;
+  std::atomic<bool> closed_{false};
 };
 
 }  // namespace anabranch

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/error.h"
+#include "engine/followed_model.h"
 
 namespace anabranch {
 
@@ -29,7 +32,11 @@ Predictor::Predictor(Model model, int threads) : model_(std::move(model)), threa
 
 Predictor::~Predictor() = default;
 
-std::unique_ptr<Predictor> Predictor::clone() const { return std::make_unique<Predictor>(model_, threads_); }
+std::unique_ptr<Predictor> Predictor::clone() const {
+  auto made = std::make_unique<Predictor>(model_, threads_);
+  made->follow(followed_);
+  return made;
+}
 
 const std::vector<Tensor>& Predictor::run(std::span<const Tensor> inputs, const std::function<void()>& between) {
   run_into(inputs, outputs_, between);
@@ -49,7 +56,15 @@ void Predictor::run_and_show(std::span<const Tensor> inputs, const std::function
   AB_CHECK(inputs.size() == model_.feeds.size(), InvalidArgument, "the model takes {} inputs ({}), got {}",
            model_.feeds.size(), fmt::join(model_.feeds, ", "), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) check_input(run_->fed()[i], inputs[i]);
+  // From the values that the run reads to their number, no other version comes.
+  std::optional<RunGate::Run> of_one_version;
+  if (followed_) {
+    of_one_version.emplace(followed_->gate());
+    AB_CHECK(!followed_->closed(), Unavailable, "version {} is no longer used", followed_->version());
+  }
   run_->run(inputs, between, [&](const Step& step) {
+    if (followed_) version_ = followed_->version();
+    of_one_version.reset();
     for (size_t i = 0; i < shown_.size(); ++i) {
       shown_[i] = step.fetched()[i][0]->get<Tensor>();
       AB_CHECK(shown_[i] && shown_[i]->initialized(), Unsupported, "output {} is not a tensor", model_.fetches[i]);

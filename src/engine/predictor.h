@@ -12,6 +12,8 @@
 
 namespace anabranch {
 
+class FollowedModel;
+
 class Predictor {
  public:
   // threads: shared by the ops of one run; 0: one per core.
@@ -22,6 +24,13 @@ class Predictor {
   std::unique_ptr<Predictor> clone() const;
   const Model& model() const { return model_; }
   CompiledProgram& program() { return *program_; }
+  int threads() const { return threads_; }
+
+  // Its values are those of a model that is exchanged between runs (engine/follower.h). Clones made afterwards share
+  // it.
+  void follow(std::shared_ptr<const FollowedModel> followed) { followed_ = std::move(followed); }
+  // The version whose values the last run used; 0: those of the model's own files, or nothing was run.
+  int64_t version() const { return version_; }
 
   // Inputs in the order of model().feeds, whose memory is borrowed for the run; outputs in that of model().fetches,
   // valid until the next run. `between` is called now and then, and may throw.
@@ -35,6 +44,8 @@ class Predictor {
  private:
   const Model model_;
   const int threads_;
+  std::shared_ptr<const FollowedModel> followed_;
+  int64_t version_ = 0;
   std::unique_ptr<CompiledProgram> program_;
   std::unique_ptr<PreparedRun> run_;
   std::vector<Tensor> outputs_;

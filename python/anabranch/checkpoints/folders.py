@@ -84,7 +84,7 @@ def end(root: str, number: int, writing: str, status: dict[str, Any], known: dic
             for name in sorted(os.listdir(writing))}
     status = dict(status, format=FORMAT, files=sums)
     with open(os.path.join(writing, STATUS), "w", encoding="utf-8") as file:
-        json.dump(dict(status, check=_check(status)), file)
+        file.write('%s, "check": %d}' % (_text(status)[:-1], _check(status)))
     for name in [*(name for name in sums if name not in (known or {})), STATUS, ""]:
         _flush(os.path.join(writing, name))
     target = path(root, number)
@@ -138,9 +138,13 @@ def before(folder: str) -> int | None:
         return None
 
 
+def _text(status):
+    return json.dumps(status, sort_keys=True)
+
+
 def _check(status):
-    """Checksum of a status."""
-    return zlib.crc32(json.dumps(status, sort_keys=True).encode())
+    """Checksum of a status, which its file has at the end, so that programs in C++ can compare it with the text."""
+    return zlib.crc32(_text(status).encode())
 
 
 def _sum_of(name, expected):
