@@ -12,6 +12,7 @@ from .fluid.errors import InvalidType, InvalidValue
 from .fluid.executor import Executor
 from .fluid.io.inference_model import load_inference_model, schema_path
 from .fluid.scope import scope_guard
+from .following import canary as canaries
 from .following.follower import Follower
 from .following.trial import Trial
 from .schema import Schema
@@ -43,14 +44,21 @@ class Predictor:
         poll_s (float): seconds between two checks of the folder ``follow``, above 0. Default 0.1.
         warm_up (dict or list, optional): inputs, as for :meth:`run`, on which each checkpoint is run before its values
             are used. A checkpoint whose run fails, or gives NaN or infinity, is not used. Needs ``follow``.
+        canary (float, optional): share of the runs, between 0 and 1, that use a new checkpoint before all do. If one of
+            them fails or gives NaN or infinity, and the old checkpoint does not, the result is that of the old one, and
+            the new one is not used any more. Needs ``follow``. Default: all runs use it at once.
+        canary_seconds (float, optional): seconds after which all runs use the new checkpoint. Default 60.
+        canary_answers (int, optional): number of runs that use the new checkpoint before all do, instead of
+            ``canary_seconds``.
 
     Attributes:
         schema (Schema|None): the schema of raw rows that was saved with the model.
 
     Raises:
         ValueError: the folder does not exist, the program has a different version, an operator has side effects, the
-            schema does not match the inputs, ``poll_s`` is not above 0, or ``warm_up`` does not match the inputs of the
-            model or is given without ``follow``.
+            schema does not match the inputs, ``poll_s`` is not above 0, ``warm_up`` does not match the inputs of the
+            model or is given without ``follow``, or an argument of the canary is outside of its range or lacks the
+            argument that it requires.
         EnforceNotMet: files are missing or damaged.
 
     Examples:
@@ -69,13 +77,15 @@ class Predictor:
     def __init__(self, dirname: str | None, model_filename: str | bytes | None = None,
                  params_filename: str | bytes | None = None,
                  num_threads: int = 1, trusted: bool = False, follow: str | None = None, poll_s: float = 0.1,
-                 warm_up: Mapping[str, Any] | Sequence[Any] | None = None) -> None:
+                 warm_up: Mapping[str, Any] | Sequence[Any] | None = None, canary: float | None = None,
+                 canary_seconds: float | None = None, canary_answers: int | None = None) -> None:
         if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 0:
             raise InvalidValue("Predictor: num_threads must be at least 0, got %r" % (num_threads,))
         if not poll_s > 0:
             raise InvalidValue("Predictor: poll_s must be above 0, got %r" % (poll_s,))
         if warm_up is not None and follow is None:
             raise InvalidValue("Predictor: warm_up needs follow")
+        rule = canaries.Rule.of(follow, canary, canary_seconds, canary_answers)
         self._scope, self._threads = _core.Scope(), num_threads
         with scope_guard(self._scope):
             loaded = load_inference_model(None if dirname is None else os.fspath(dirname), Executor(),
@@ -84,28 +94,42 @@ class Predictor:
         self._outputs = [target.name for target in targets]
         text = "" if dirname is None else _schema_text(os.fspath(dirname), model_filename)
         self._engine = _core.Predictor(self.program.desc, self._scope, self._inputs, self._outputs, num_threads, text)
+        self._version = 0   # of the last result
         self.schema = Schema.from_json(text) if text else None
         self._reader = self._engine.row_reader() if text else None
         self.follower: Follower | None = None
         if follow is not None:
-            self._follow(follow, poll_s, warm_up)
+            self._follow(follow, poll_s, warm_up, rule)
 
-    def _follow(self, root, poll_s, warm_up):
+    def _follow(self, root, poll_s, warm_up, rule):
         trial = None
         if warm_up is not None:
             values = self._ordered("Predictor: warm_up", warm_up)
             self._engine.run(values, True)   # an error of the inputs is not one of a version
             trial = Trial(self.program, self._inputs, self._outputs, values, self._threads)
-        self.follower = Follower(os.fspath(root), self.program, self._scope, poll_s, trial=trial)
+        self.follower = Follower(os.fspath(root), self.program, self._scope, poll_s, trial=trial,
+                                 canary=None if rule is None else self._beside(rule))
         self._engine.follow(self.follower.model)
         self.follower.poll()
         self.follower.start()
+
+    def _beside(self, rule):
+        """Makes the candidates of a follower, which must not keep this object alive."""
+        program, inputs, outputs, threads, scope = (self.program, self._inputs, self._outputs, self._threads,
+                                                    self._scope)
+
+        def begin(number, fresh, version):
+            followed = _core.FollowedModel(scope, number)
+            engine = _core.Predictor(program.desc, fresh, inputs, outputs, threads, "")
+            engine.follow(followed)
+            return canaries.Candidate(number, rule, engine, followed, outputs, version)
+        return begin
 
     @property
     def version(self) -> int:
         """int: number of the checkpoint from which the last result was computed. 0: the result was computed from the
         model's own folder, or nothing has been run."""
-        return int(self._engine.version)
+        return self._version
 
     def close(self) -> None:
         """Stops following. The predictor and its clones keep their version."""
@@ -123,7 +147,7 @@ class Predictor:
         return list(self._outputs)
 
     @arguments.collects_unknown
-    def run(self, inputs: Mapping[str, Any] | Sequence[Any], return_numpy: bool = True,
+    def run(self, inputs: Mapping[str, Any] | Sequence[Any], return_numpy: bool = True, key: str | bytes | None = None,
             **unknown: arguments.Unpack[arguments.Nothing]) -> list[Any]:
         """Runs the model on one batch.
 
@@ -131,17 +155,45 @@ class Predictor:
             inputs (dict or list): arrays or LoDTensors, by name or in the order of :attr:`input_names`.
             return_numpy (bool): returns values without sequences as arrays. Otherwise all values are LoDTensors.
                 Default True.
+            key (str or bytes, optional): name of a user, for example. With ``canary``, runs with the same key use the
+                same version as long as there is a canary. Default: a hash of the inputs.
 
         Returns:
             list: values of :attr:`output_names`. Values with sequences are LoDTensors.
 
         Raises:
             ValueError: inputs are missing, unknown, or have the wrong shape or dtype.
-            TypeError: ``inputs`` is neither a dict nor a list.
+            TypeError: ``inputs`` is neither a dict nor a list, or ``key`` neither text nor bytes.
         """
         if unknown:
             arguments.refuse(Predictor.run, unknown)
-        return self._engine.run(self._ordered("Predictor.run: inputs", inputs), return_numpy)
+        values = self._ordered("Predictor.run: inputs", inputs)
+        if key is not None:
+            key = _bytes_of(key)
+        candidate = self._candidate()
+        if candidate is None:
+            return self._run(values, return_numpy)
+        return self._run_beside(candidate, candidate.chooses(canaries.key_of(values) if key is None else key), values,
+                                return_numpy)
+
+    def _run(self, values, return_numpy=True):
+        outputs = self._engine.run(values, return_numpy)
+        self._version = self._engine.version
+        return outputs
+
+    def _candidate(self):
+        """The version that answers a share of the runs, or None."""
+        return None if self.follower is None else self.follower.candidate
+
+    def _run_beside(self, candidate, chosen, values, return_numpy=True, answers=1):
+        """Runs a candidate if it is chosen, and the model's version if it is not, or if the candidate is wrong."""
+        tried = candidate.answer(self, values, return_numpy, answers) if chosen else None
+        if tried is not None and tried.wrong is None:
+            self._version = candidate.number
+            return tried.outputs
+        outputs = self._run(values, return_numpy)   # an error here is one of the inputs
+        candidate.compare(outputs, tried, answers)
+        return outputs
 
     def _ordered(self, what, inputs):
         """Values in the order of the model's inputs."""
@@ -156,6 +208,7 @@ class Predictor:
 
     @arguments.collects_unknown
     def run_rows(self, rows: Sequence[Any] | Mapping[str, Any], return_numpy: bool = True,
+                 key: str | bytes | None = None,
                  **unknown: arguments.Unpack[arguments.Nothing]) -> list[Any]:
         """Runs the model on raw rows, which the schema of the model transforms to inputs as the reader did in training.
 
@@ -164,6 +217,7 @@ class Predictor:
                 ``__arrow_c_stream__``, as for :meth:`Schema.feed`. All columns from which the inputs are computed are
                 required; others are ignored.
             return_numpy (bool): as for :meth:`run`. Default True.
+            key (str or bytes, optional): as for :meth:`run`.
 
         Returns:
             list: values of :attr:`output_names`, as for :meth:`run`.
@@ -188,7 +242,11 @@ class Predictor:
         """
         if unknown:
             arguments.refuse(Predictor.run_rows, unknown)
-        return self._engine.run_rows(self._reader or self._engine.row_reader(), rows, return_numpy)
+        if self._candidate() is not None:
+            return self.run(self._read_rows(rows), return_numpy, key)
+        outputs = self._engine.run_rows(self._reader or self._engine.row_reader(), rows, return_numpy)
+        self._version = self._engine.version
+        return outputs
 
     def _read_rows(self, rows):
         """The inputs that follow from raw rows, in the order of :attr:`input_names`."""
@@ -201,7 +259,7 @@ class Predictor:
     def clone(self) -> Predictor:
         """Predictor: a predictor for another thread that shares the parameters."""
         other = copy.copy(self)
-        other._engine = self._engine.clone()
+        other._engine, other._version = self._engine.clone(), 0
         other._reader = self._reader and self._reader.clone()
         return other
 
@@ -211,6 +269,14 @@ class Predictor:
 
     def __repr__(self) -> str:
         return "Predictor(%s -> %s)" % (", ".join(self._inputs), ", ".join(self._outputs))
+
+
+def _bytes_of(key):
+    if isinstance(key, bytes):
+        return key
+    if not isinstance(key, str):
+        raise InvalidType("Predictor: key must be text or bytes, got %s" % type(key).__name__)
+    return key.encode()
 
 
 def _schema_text(dirname, model_filename):

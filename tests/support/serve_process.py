@@ -30,9 +30,11 @@ class Server:
         self.child.kill()
         self.child.communicate()
 
-    def ask(self, path="/predict", body=None, kind="application/json", accept="application/json"):
+    def ask(self, path="/predict", body=None, kind="application/json", accept="application/json", key=None):
         """(status, headers, bytes)."""
         request = urllib.request.Request(self.url + path, data=body, headers={"Accept": accept})
+        if key is not None:
+            request.add_header("X-Anabranch-Key", key)
         if body is not None:
             request.add_header("Content-Type", kind)
         try:

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from .. import _core
@@ -15,10 +16,19 @@ from ..fluid.growable_table import is_growable
 from ..fluid.io.tables import load_table
 from ..fluid.io.variables import is_persistable
 from . import folder
+from .canary import Candidate
 from .trial import Trial
 
 #: Seconds for which a version may be incomplete before it is reported: a tool may be copying it.
 _GRACE_S = 5.0
+
+
+class _Version:
+    """What a version brings: its status, variables in a scope, the chains of its tables, and their changes as layers;
+    None if the tables are in the scope, too."""
+
+    def __init__(self, number, status, fresh, chains, layers):
+        self.number, self.status, self.fresh, self.chains, self.layers = number, status, fresh, chains, layers
 
 
 class Follower:
@@ -31,18 +41,22 @@ class Follower:
         poll_s (float): seconds between two checks of the folder.
         stream (file, optional): output of messages. Default ``sys.stderr``.
         trial (Trial, optional): run that each version must pass before the model switches to it.
+        canary (callable, optional): ``canary(number, scope, version)`` gives the :class:`Candidate` with which a
+            version, whose values are in ``scope``, first answers a share of the requests.
 
     ``poll`` looks at the folder once. ``start`` does so regularly in a thread, until ``stop`` or the end of the object.
     """
 
     def __init__(self, root: str, program: Any, scope: Any, poll_s: float = 0.1, stream: TextIO | None = None,
-                 trial: Trial | None = None) -> None:
-        self.root, self._scope, self._poll_s, self._trial = root, scope, poll_s, trial
+                 trial: Trial | None = None, canary: Callable[[int, Any, int], Candidate] | None = None) -> None:
+        self.root, self._scope, self._poll_s, self._trial, self._canary = root, scope, poll_s, trial, canary
         self._stream = sys.stderr if stream is None else stream
         variables = [v for v in program.list_vars() if is_persistable(v)]
         self._tables = sorted(v.name for v in variables if is_growable(v))
         self._dense = sorted(v.name for v in variables if not is_growable(v))
         self.model = _core.FollowedModel(scope)
+        self.candidate: Candidate | None = None
+        self._waiting: _Version | None = None   # that of the candidate
         self._chains: dict[str, Any] = {}       # table -> the chain whose last link it has applied
         self._run: str | None = None
         self._step: int | None = None
@@ -76,9 +90,10 @@ class Follower:
     def state(self) -> dict[str, Any]:
         """dict: version and its ``step``; ``trained_at`` and ``applied_at`` in seconds since 1970; ``age_s``, seconds
         since ``trained_at``; ``newest`` version in the folder; ``lag``, the number of versions that are newer than the
-        model's; ``pinned`` version, or None; ``problem``, or None."""
+        model's; ``pinned`` version, or None; ``canary``, the state of the version that answers a share of the requests,
+        or None; ``problem``, or None."""
         numbers = folders.numbers(self.root)
-        now, version = time.time(), self.version
+        now, version, candidate = time.time(), self.version, self.candidate
         try:
             pinned = folder.pinned(self.root)
         except InvalidValue:
@@ -87,7 +102,7 @@ class Follower:
                 "applied_at": self._applied_at or None,
                 "age_s": now - self._trained_at if self._trained_at else None,
                 "newest": numbers[-1] if numbers else None, "lag": sum(n > version for n in numbers),
-                "pinned": pinned, "problem": self._problem}
+                "pinned": pinned, "canary": candidate and candidate.state(), "problem": self._problem}
 
     # ---- one look at the folder
 
@@ -99,33 +114,59 @@ class Follower:
             except InvalidValue as e:
                 self._report(str(e))
                 return False
-            numbers = folders.numbers(self.root)
-            sought = [pinned] if pinned is not None else [n for n in reversed(numbers) if n > self.version]
-            self._failed = {n: entry for n, entry in self._failed.items() if n in sought}
-            for number in sought:
-                if number == self.version:
-                    break
-                if self._try(number):
-                    return True
-            self._report(self._overdue())
-            return False
+            before = self.version
+            if self.candidate is None or self._judge(pinned):
+                self._seek(pinned)
+            self._report(None if self.version != before else self._overdue())
+            return self.version != before
 
-    def _try(self, number):
+    def _judge(self, pinned):
+        """Ends the time of the candidate if it is over: the model switches to it, or never does. Whether the folder
+        should be searched for another version."""
+        candidate = self.candidate
+        chosen = candidate.is_over() if pinned is None else pinned == candidate.number
+        if candidate.why is None and not chosen and pinned is None:
+            return False
+        candidate.close()
+        self.candidate, waiting, self._waiting = None, self._waiting, None
+        if candidate.why is not None:
+            self._fails(candidate.number, folder.signature(self.root, self.version, candidate.number), -_GRACE_S,
+                        "as a canary, it gave %s" % candidate.why)
+        elif chosen:
+            self._attempt(candidate.number, lambda: self._switch(waiting))
+            return False
+        return True
+
+    def _seek(self, pinned):
+        """Takes the newest version that can be used."""
+        numbers = [pinned] if pinned is not None else [n for n in reversed(folders.numbers(self.root))
+                                                       if n > self.version]
+        self._failed = {n: entry for n, entry in self._failed.items() if n in numbers}
+        for number in numbers:
+            if number == self.version or self._attempt(number, lambda n=number: self._go(n, pinned is None)):
+                return
+
+    def _attempt(self, number, use):
+        """bool: whether a version could be used."""
         signature = folder.signature(self.root, self.version, number)
-        known = self._failed.get(number)
-        if known is not None and known[0] == signature:
+        if self._failed.get(number, (None,))[0] == signature:
             return False
         begun = time.monotonic()
         try:
-            self._go(number)
+            use()
         except (EnforceNotMet, OSError, MemoryError) as e:
-            self.failures += 1
-            first = time.monotonic() if known is None else known[1]
-            self._failed[number] = (signature, first, str(e).split("\n")[0])
+            self._fails(number, signature, 0.0, str(e).split("\n")[0])
             return False
-        self.apply_s, self._applied_at, self._problem = time.monotonic() - begun, time.time(), None
+        if self.version == number:
+            self.apply_s, self._applied_at = time.monotonic() - begun, time.time()
         self._failed.pop(number, None)
         return True
+
+    def _fails(self, number, signature, since_s, why):
+        """Remembers that a version cannot be used, and ``since_s`` seconds from now on, if no attempt failed before."""
+        self.failures += 1
+        known = self._failed.get(number)
+        self._failed[number] = (signature, time.monotonic() + since_s if known is None else known[1], why)
 
     def _overdue(self):
         """The newest version that should have been complete by now."""
@@ -144,28 +185,37 @@ class Follower:
 
     # ---- one version
 
-    def _go(self, number):
+    def _go(self, number, may_wait):
+        """Switches to a version, or lets it answer a share of the requests if it ``may_wait``."""
+        version = self._read(number)
+        if self._trial is not None:
+            self._trial.run(version.fresh)
+        if self._canary is None or not may_wait or not self.version:
+            self._switch(version)
+            return
+        self._waiting = version
+        self.candidate = self._canary(number, version.fresh, self.version)
+
+    def _read(self, number):
         self.model.fold()   # if there was no memory for it before
         at = folders.path(self.root, number)
-        status = folders.read(at)
-        fresh = _core.Scope()
+        status, fresh = folders.read(at), _core.Scope()
         self._read_dense(fresh, at, status)
         chains = self._changes(number, status)
-        if chains is not None:
-            layers = [(self._table(name), chains[name].layer_over(self._table(name))) for name in self._tables]
-            if self._trial is not None:
-                for name, layer in zip(self._tables, layers):
-                    _core.preview_table(fresh.var(name), *layer)
-                self._trial.run(fresh)
-            self.model.switch_to(number, fresh, self._dense, layers)
-            self._remember(status, chains)
+        if chains is None:
+            return _Version(number, status, fresh, self._read_tables(fresh, at, status), None)
+        layers = [(self._table(name), chains[name].layer_over(self._table(name))) for name in self._tables]
+        if self._trial is not None or self._canary is not None:
+            for name, layer in zip(self._tables, layers):
+                _core.preview_table(fresh.var(name), *layer)
+        return _Version(number, status, fresh, chains, layers)
+
+    def _switch(self, version):
+        names = self._dense if version.layers is not None else self._dense + self._tables
+        self.model.switch_to(version.number, version.fresh, names, version.layers or [])
+        self._remember(version.status, version.chains)
+        if version.layers:
             self.model.fold()
-            return
-        chains = self._read_tables(fresh, at, status)
-        if self._trial is not None:
-            self._trial.run(fresh)
-        self.model.switch_to(number, fresh, self._dense + self._tables, [])
-        self._remember(status, chains)
 
     def _remember(self, status, chains):
         self._chains, self._run = chains, (status.get("chain") or {}).get("run")

@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 from ..fluid.errors import InvalidValue
+from .canary import what_is_not_finite
 
 
 class Trial:
@@ -36,7 +35,6 @@ class Trial:
             ValueError: an output has NaN or infinity.
         """
         engine = _core.Predictor(self._program.desc, scope, self._inputs, self._outputs, self._threads, "")
-        for name, value in zip(self._outputs, engine.run(self._values, True)):
-            array = np.asarray(value)
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise InvalidValue("it answers the warm-up with NaN or infinity in output %s" % name)
+        wrong = what_is_not_finite(engine.run(self._values, True), self._outputs)
+        if wrong is not None:
+            raise InvalidValue("it answers the warm-up with %s" % wrong)

@@ -28,10 +28,10 @@ class Answer(list):
 
 
 class _Request:
-    __slots__ = ("deadline", "future", "inputs", "rows")
+    __slots__ = ("deadline", "future", "inputs", "key", "rows")
 
-    def __init__(self, inputs, rows, deadline):
-        self.inputs, self.rows, self.deadline = inputs, rows, deadline
+    def __init__(self, inputs, rows, deadline, key):
+        self.inputs, self.rows, self.deadline, self.key = inputs, rows, deadline, key
         self.future: Future = Future()
 
 
@@ -45,13 +45,17 @@ class Batcher:
         wait_s (float): seconds that a request waits for others to join it.
         queue (int): requests that may wait.
         ran (callable): function that is called with (requests, rows, seconds) of each run.
+        candidate (callable): gives the :class:`~anabranch.following.canary.Candidate` that answers a share of the
+            requests, or None.
 
     Any thread may call ``submit``. ``close`` answers all waiting requests and ends the threads.
     """
 
     def __init__(self, predictors: list[Any], max_rows: int = 64, wait_s: float = 0.001, queue: int = 1000,
-                 ran: Callable[[int, int, float], None] = lambda requests, rows, seconds: None) -> None:
+                 ran: Callable[[int, int, float], None] = lambda requests, rows, seconds: None,
+                 candidate: Callable[[], Any] = lambda: None) -> None:
         self._max_rows, self._wait_s, self._queue, self._ran = max_rows, wait_s, queue, ran
+        self._candidate = candidate
         self._changed = threading.Condition()
         self._waiting: collections.deque[_Request] = collections.deque()
         self._closed = False
@@ -61,14 +65,14 @@ class Batcher:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, inputs: list[Any], timeout_s: float) -> Future:
-        """The :class:`Answer` of the model to ``inputs``, later.
+    def submit(self, inputs: list[Any], timeout_s: float, key: bytes = b"") -> Future:
+        """The :class:`Answer` of the model to ``inputs``, later. ``key`` decides whether a candidate gives it.
 
         Raises:
             Full: too many requests wait, or the batcher is closed.
         """
         rows = len(inputs[0]) if self._max_rows > 1 else 1
-        request = _Request(inputs, rows, time.monotonic() + timeout_s)
+        request = _Request(inputs, rows, time.monotonic() + timeout_s, key)
         with self._changed:
             if self._closed or len(self._waiting) >= self._queue:
                 raise Full
@@ -100,7 +104,7 @@ class Batcher:
                 return
             if batch:
                 self._until[index] = max(request.deadline for request in batch)
-                self._answer(predictor, batch)
+                self._answer_all(predictor, batch)
                 self._until[index] = float("inf")
 
     def _take(self):
@@ -130,19 +134,31 @@ class Batcher:
             if left <= 0 or not self._changed.wait(left):
                 return
 
-    def _answer(self, predictor, batch):
+    def _answer_all(self, predictor, batch):
+        """Answers requests, those that a candidate answers apart from the others."""
+        candidate = self._candidate()
+        parts = {False: batch} if candidate is None else {True: [], False: []}
+        if candidate is not None:
+            for request in batch:
+                parts[candidate.chooses(request.key)].append(request)
+        for chosen, part in parts.items():
+            if part:
+                self._answer(predictor, part, candidate, chosen)
+
+    def _answer(self, predictor, batch, candidate, chosen):
         begun = time.monotonic()
         try:
             joined = batch[0].inputs if len(batch) == 1 else [np.concatenate(values)
                                                              for values in zip(*(r.inputs for r in batch))]
-            outputs = predictor.run(joined)
+            outputs = predictor.run(joined) if candidate is None else predictor._run_beside(
+                candidate, chosen, joined, answers=len(batch))
             version = predictor.version
         except Exception as e:
             if len(batch) == 1:
                 batch[0].future.set_exception(e)
                 return
             for request in batch:        # one of them is at fault: each is told its own
-                self._answer(predictor, [request])
+                self._answer(predictor, [request], candidate, chosen)
             return
         self._ran(len(batch), sum(r.rows for r in batch), time.monotonic() - begun)
         begin = 0

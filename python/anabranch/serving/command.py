@@ -3,10 +3,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import signal
 import sys
 from collections.abc import Sequence
 
+from ..fluid.errors import InvalidValue
+from ..following.canary import Rule
 from ..looking.command_line import Parser, complain
 
 
@@ -46,6 +49,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--warm-up", metavar="FILE",
                       help="With --follow: file with the body of a request. Each version answers it before it is used; "
                            "one that fails, or answers NaN or infinity, is not used.")
+    made.add_argument("--canary", type=float, metavar="SHARE",
+                      help="With --follow: share of the requests, between 0 and 1, that a new version answers before "
+                           "it answers all. If an answer fails, or has NaN or infinity, the version is not used any "
+                           "more.")
+    until = made.add_mutually_exclusive_group()
+    until.add_argument("--canary-seconds", type=float, metavar="SECONDS",
+                       help="With --canary: time after which the version answers all requests (default: 60).")
+    until.add_argument("--canary-answers", type=int, metavar="COUNT",
+                       help="With --canary: number of its answers after which the version answers all requests.")
     return made
 
 
@@ -55,6 +67,11 @@ def _check(made, args):
             made.error("--%s must be at least %d, got %g" % (name.replace("_", "-"), least, getattr(args, name)))
     if args.warm_up is not None and args.follow is None:
         made.error("--warm-up needs --follow")
+    try:
+        args.rule = Rule.of(args.follow, args.canary, args.canary_seconds, args.canary_answers)
+    except InvalidValue as e:
+        made.error(re.sub(r"\b(canary_seconds|canary_answers|canary|follow)\b",
+                          lambda name: "--" + name.group().replace("_", "-"), str(e)))
     if args.max_mb <= 0 or args.timeout <= 0 or args.poll <= 0:
         made.error("--max-mb, --timeout and --poll must be above 0")
 
@@ -95,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from .server import Service
         model = Model(args.folder, model_filename=args.model_filename, params_filename=args.params_filename,
                       num_threads=args.threads, follow=args.follow, poll_s=args.poll,
-                      warm_up=args.warm_up, max_bytes=int(args.max_mb * 2**20))
+                      warm_up=args.warm_up, canary=args.rule, max_bytes=int(args.max_mb * 2**20))
         service = Service(model, args.workers, args.batch, args.wait_ms / 1000, args.queue, int(args.max_mb * 2**20),
                           args.timeout)
         if model.why_alone:

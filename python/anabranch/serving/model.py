@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import _core
 from ..fluid.errors import InvalidValue
+from ..following.canary import Rule
 from ..predictor import Predictor
 from . import tensors
 from .tensors import Form
@@ -20,17 +21,19 @@ class Model:
         follow (str, optional), poll_s (float): as for :class:`anabranch.Predictor`.
         warm_up (str, optional): file with the body of a request, on which each version is run before it is used.
         max_bytes (int): largest size of the values in this file.
+        canary (Rule, optional): share of the requests that a new version answers before it answers all.
         options: other arguments of :class:`anabranch.Predictor`.
     """
 
     def __init__(self, folder: str, follow: str | None = None, poll_s: float = 0.1, warm_up: str | None = None,
-                 max_bytes: int = 16 << 20, **options: Any) -> None:
+                 max_bytes: int = 16 << 20, canary: Rule | None = None, **options: Any) -> None:
         self.predictor = Predictor(folder, **options)
         block = self.predictor.program.global_block()
         self.inputs = [Form(block.var(name)) for name in self.predictor.input_names]
         self.outputs = [Form(block.var(name)) for name in self.predictor.output_names]
         if follow is not None:
-            self.predictor._follow(follow, poll_s, None if warm_up is None else self._body_in(warm_up, max_bytes))
+            self.predictor._follow(follow, poll_s, None if warm_up is None else self._body_in(warm_up, max_bytes),
+                                   canary)
         self.why_alone = self._why_alone()
 
     def _body_in(self, path, max_bytes):

@@ -5,7 +5,7 @@ import asyncio
 import importlib
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from ..fluid.errors import NotOffered
@@ -29,8 +29,32 @@ if _missing:
 
 import prometheus_client  # noqa: E402
 from aiohttp import web  # noqa: E402
+from prometheus_client.metrics_core import GaugeMetricFamily  # noqa: E402
 
 _BUCKETS = (.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
+
+
+class _Canary:
+    """The figures of a version that answers a share of the requests, and of the model's version since then."""
+
+    def __init__(self, follower):
+        self._follower = follower
+
+    def collect(self) -> Iterator[Any]:
+        """The metrics, if there is such a version."""
+        candidate = self._follower.candidate
+        if candidate is None:
+            return
+        family, state = GaugeMetricFamily, candidate.state()
+        version = family("anabranch_canary_version", "Versions that answer requests", labels=["of"])
+        answers = family("anabranch_canary_answers", "Answers since there are two versions", labels=["of"])
+        mean = family("anabranch_canary_mean", "Mean of an output in these answers", labels=["of", "output"])
+        for of, one in (("canary", state), ("main", state["main"])):
+            version.add_metric([of], one["version"])
+            answers.add_metric([of], one["answers"])
+            for output, value in one["mean"].items():
+                mean.add_metric([of, output], float("nan") if value is None else value)
+        yield from (version, answers, mean)
 
 
 class _Counts:
@@ -60,6 +84,7 @@ class _Counts:
                 ("version_failures", "Attempts to apply a version that failed", lambda: follower.failures),
                 ("version_problem", "1: a version cannot be applied", lambda: follower.state()["problem"] is not None)):
             prometheus_client.Gauge(name, text, **kept).set_function(value)
+        self.registry.register(_Canary(follower))
 
     def ran(self, requests: int, rows: int, seconds: float) -> None:
         """Counts a run."""
@@ -86,7 +111,8 @@ class Service:
         self._batcher: Any = None
         self._follower = model.predictor.follower
         self._counts = _Counts(lambda: self._batcher.waiting() if self._batcher else 0, self._follower)
-        self._batcher = Batcher(predictors, 1 if model.why_alone else max_rows, wait_s, queue, self._counts.ran)
+        self._batcher = Batcher(predictors, 1 if model.why_alone else max_rows, wait_s, queue, self._counts.ran,
+                                model.predictor._candidate)
         self._stopping = False
 
     def app(self) -> web.Application:
@@ -146,7 +172,8 @@ class Service:
         body = await request.read()
         try:
             inputs = tensors.read(body, kind, self.model.inputs, self._max_bytes, self.model.rows)
-            future = self._batcher.submit(inputs, self._timeout_s)
+            key = request.headers.get("X-Anabranch-Key", "").encode() or body
+            future = self._batcher.submit(inputs, self._timeout_s, key)
             outputs = await asyncio.wait_for(asyncio.wrap_future(future), self._timeout_s)
         except Full:
             return _failed(503, "too many requests wait", {"Retry-After": "1"})
