@@ -108,12 +108,12 @@ class Predictor:
             self._engine.run(values, True)   # an error of the inputs is not one of a version
             trial = Trial(self.program, self._inputs, self._outputs, values, self._threads)
         self.follower = Follower(os.fspath(root), self.program, self._scope, poll_s, trial=trial,
-                                 canary=None if rule is None else self._beside(rule))
+                                 canary=None if rule is None else self._candidates(rule))
         self._engine.follow(self.follower.model)
         self.follower.poll()
         self.follower.start()
 
-    def _beside(self, rule):
+    def _candidates(self, rule):
         """Makes the candidates of a follower, which must not keep this object alive."""
         program, inputs, outputs, threads, scope = (self.program, self._inputs, self._outputs, self._threads,
                                                     self._scope)
@@ -173,7 +173,7 @@ class Predictor:
         candidate = self._candidate()
         if candidate is None:
             return self._run(values, return_numpy)
-        return self._run_beside(candidate, candidate.chooses(canaries.key_of(values) if key is None else key), values,
+        return self._run_with(candidate, candidate.chooses(canaries.key_of(values) if key is None else key), values,
                                 return_numpy)
 
     def _run(self, values, return_numpy=True):
@@ -185,7 +185,7 @@ class Predictor:
         """The version that answers a share of the runs, or None."""
         return None if self.follower is None else self.follower.candidate
 
-    def _run_beside(self, candidate, chosen, values, return_numpy=True, answers=1):
+    def _run_with(self, candidate, chosen, values, return_numpy=True, answers=1):
         """Runs a candidate if it is chosen, and the model's version if it is not, or if the candidate is wrong."""
         tried = candidate.answer(self, values, return_numpy, answers) if chosen else None
         if tried is not None and tried.wrong is None:

@@ -24,7 +24,7 @@ struct FollowOptions {
   // Inputs on which each version is run before it is used; empty: none. A version whose run fails, or gives NaN or
   // infinity, is not used.
   std::vector<Tensor> warm_up = {};
-  // A version may be incomplete for so many seconds before it is a problem.
+  // Seconds for which a version may be incomplete before that is a problem.
   double grace_s = 5;
   // Gets each problem once; empty: a line of stderr.
   std::function<void(const std::string&)> say = {};
@@ -42,7 +42,7 @@ class Follower {
   bool poll();
 
   struct State {
-    int64_t version = 0;    // of the model; 0: the values of its own files
+    int64_t version = 0;    // of the model; 0: the values of the model's files
     int64_t step = 0;       // at which it was saved
     double trained_at = 0;  // seconds since 1970; 0: unknown
     int64_t newest = 0;     // version in the folder; 0: there is none

@@ -11,12 +11,12 @@ namespace anabranch {
 // The file of a checkpoint's variables, and the start of the names of its tables' files.
 constexpr const char* kVersionValues = "values";
 
-// What the status of a checkpoint says.
+// The status of a checkpoint.
 struct VersionStatus {
   int64_t step = 0;
   double trained_at = 0;                   // seconds since 1970; 0: unknown
   std::vector<std::string> dense, tables;  // names of its variables
-  std::string run;                         // the run whose chains its tables are parts of; empty: they are no chains
+  std::string run;                         // its tables are parts of chains of this run; empty: they are whole files
 };
 
 class VersionFolder {

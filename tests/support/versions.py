@@ -51,9 +51,20 @@ class Counting:
             self.done += 1
         return self.run.save()
 
+    def write_wrong(self, value=np.nan):
+        """Saves a checkpoint in which ``w`` is wrong; later ones are right."""
+        with fluid.scope_guard(self.scope):
+            tensor = self.scope.find_var("w").get_tensor()
+            right = np.array(tensor)
+            tensor.set(np.full_like(right, value), fluid.CPUPlace())
+            at = self.run.save()
+            tensor.set(right, fluid.CPUPlace())
+        return at
+
     def close(self):
         """Ends the run, in the thread that began it."""
         self._epochs._numbers.close()
+
     def endless(self):
         """Trains and saves until the process is killed; prints each checkpoint."""
         while True:

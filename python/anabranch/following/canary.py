@@ -16,7 +16,7 @@ _SECONDS = 60.0
 
 
 class Rule:
-    """Which share of the requests a new version answers, and until when.
+    """The share of the requests that a new version answers, and the end of this trial.
 
     Args:
         share (float): share of the requests, between 0 and 1.
@@ -76,14 +76,14 @@ class _Counts:
 
 
 class Tried(NamedTuple):
-    """What a version gave for a request: outputs, or None, and what is wrong, or None."""
+    """The outputs that a version gave for a request, or None, and the fault, or None."""
 
     outputs: Any
     wrong: str | None
 
 
 class Candidate:
-    """A version that answers a share of the requests, beside the version that the model has.
+    """A version that answers a share of the requests, while the version of the model answers the others.
 
     Args:
         number (int): number of the version.
@@ -169,15 +169,15 @@ class Candidate:
             return {**self._own.state(self.number), "share": rule.share, **left, "main": self._other.state(self._main)}
 
 
-def what_is_not_finite(outputs: Sequence[Any], names: Sequence[str], beside: Sequence[Any] | None = None) -> str | None:
-    """str: the output that has NaN or infinity, where ``beside``, the outputs of another version, has not; None: there
+def what_is_not_finite(outputs: Sequence[Any], names: Sequence[str], other: Sequence[Any] | None = None) -> str | None:
+    """str: the output that has NaN or infinity, where ``other``, the outputs of another version, has not; None: there
     is none."""
     for k, (name, value) in enumerate(zip(names, outputs)):
         array = np.asarray(value)
         if array.dtype.kind != "f" or (good := np.isfinite(array)).all():
             continue
-        other = None if beside is None else np.isfinite(np.asarray(beside[k]))
-        if other is None or (other.all() if other.shape != good.shape else (other & ~good).any()):
+        own = None if other is None else np.isfinite(np.asarray(other[k]))
+        if own is None or (own.all() if own.shape != good.shape else (own & ~good).any()):
             return "NaN or infinity in output %s" % name
     return None
 

@@ -150,7 +150,7 @@ class Batcher:
         try:
             joined = batch[0].inputs if len(batch) == 1 else [np.concatenate(values)
                                                              for values in zip(*(r.inputs for r in batch))]
-            outputs = predictor.run(joined) if candidate is None else predictor._run_beside(
+            outputs = predictor.run(joined) if candidate is None else predictor._run_with(
                 candidate, chosen, joined, answers=len(batch))
             version = predictor.version
         except Exception as e:

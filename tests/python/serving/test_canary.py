@@ -51,17 +51,6 @@ def ask(made, key):
     return made.version, told
 
 
-def bad(run, name="w", value=np.nan):
-    """Saves a version with a wrong number."""
-    with fluid.scope_guard(run.scope):
-        tensor = run.scope.find_var(name).get_tensor()
-        good = np.array(tensor)
-        tensor.set(np.full_like(good, value), fluid.CPUPlace())
-        at = run.run.save()
-        tensor.set(good, fluid.CPUPlace())
-    return at
-
-
 def test_the_first_version_answers_all(tmp_path, run):
     made = predictor(tmp_path)
     assert made.follower.candidate is None and {ask(made, k) for k in range(20)} == {(1, 2)}
@@ -126,7 +115,7 @@ def test_the_answers_of_both_are_those_of_models_that_are_loaded(tmp_path, clock
 def test_a_wrong_canary_never_answers_all(what, tmp_path, run, clock, monkeypatch):
     made = predictor(tmp_path, 0.5)
     if what == "nan":
-        bad(run)
+        run.write_wrong()
     else:
         run.write()
 
@@ -135,7 +124,7 @@ def test_a_wrong_canary_never_answers_all(what, tmp_path, run, clock, monkeypatc
         begun = made.follower._canary
         monkeypatch.setattr(made.follower, "_canary", lambda *a: broken(begun(*a), fails))
     assert not made.follower.poll() and made.follower.candidate is not None
-    assert {ask(made, k) for k in range(40)} == {(1, 2)}     # nobody gets its answers
+    assert {ask(made, k) for k in range(40)} == {(1, 2)}     # no caller gets its answers
     clock.now += 1000
     assert not made.follower.poll() and made.follower.candidate is None
     problem = made.follower.state()["problem"]
@@ -214,7 +203,7 @@ def test_without_a_key_the_inputs_decide(tmp_path, run):
 
 
 def test_every_answer_is_of_one_version(tmp_path, run):
-    """While versions come, answer beside the old one, and are taken."""
+    """While versions come, answer a share, and are taken."""
     made = anabranch.Predictor(str(tmp_path / "model"), follow=str(tmp_path / "run"), poll_s=0.001, canary=0.5,
                                canary_answers=3)
     steps, answers, wrong, over = {1: run.done}, [0, 0], [], threading.Event()

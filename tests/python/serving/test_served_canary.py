@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from serve_process import Server
-from test_canary import bad
 from versions import Counting, version_of
 
 from anabranch.__main__ import main as command
@@ -91,7 +90,7 @@ def test_time_ends_it(tmp_path, run):
 
 def test_one_with_nan_is_not_used(tmp_path, run):
     with served(tmp_path, "--canary-seconds", "60") as server, ThreadPoolExecutor(4) as clients:
-        bad(run)
+        run.write_wrong()
         until(server, lambda state: state["canary"])
         assert set(clients.map(lambda k: ask(server, "user %d" % k), range(100))) == {(1, run.done)}
         state = until(server, lambda state: state["problem"])
