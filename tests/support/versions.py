@@ -4,6 +4,7 @@
 """
 import io
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -70,6 +71,23 @@ class Counting:
         while True:
             self.write()
             print("saved", self.run._deltas._last.number, self.done, flush=True)
+
+
+class Writer:
+    """A process that trains and saves until it is killed, which the end does."""
+
+    def __init__(self, folder, model):
+        program = [sys.executable, "-W", "ignore", os.path.abspath(__file__), str(folder), str(model)]
+        self.child = subprocess.Popen(program, stdout=subprocess.PIPE, text=True,
+                                      env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+
+    def __enter__(self):
+        self.child.stdout.readline()    # the first checkpoint
+        return self
+
+    def __exit__(self, *error):
+        self.child.kill()
+        self.child.communicate()
 
 
 def version_of(answer):

@@ -16,6 +16,7 @@ SHARE = {
     "model_files": 60,
     "passes_off": 60,
     "small_files": 25,
+    "chains": 60,
     "readers": 20,
     "raw_rows": 4,
     "inplace": 40,

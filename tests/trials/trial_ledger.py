@@ -22,6 +22,7 @@ FAMILIES = {
     "layers": ("src", "python"),
     "model_files": ("src", "python"),
     "small_files": ("src/base", "src/core", "src/io", "src/sparse", "python"),
+    "chains": ("src/base", "src/core", "src/io", "src/sparse", "src/engine", "python"),
     "passes_off": ("src",),
     "inplace": ("src",),
     "loops": ("src", "python"),

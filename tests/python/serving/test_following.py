@@ -3,16 +3,13 @@ import io
 import os
 import random
 import shutil
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 from delta_runs import Clicks
-from repository import SUPPORT
-from versions import Counting, version_of
+from versions import Counting, Writer, version_of
 
 import anabranch
 import anabranch.fluid as fluid
@@ -220,11 +217,7 @@ def test_a_writer_that_is_killed_leaves_whole_versions(tmp_path):
     """Each answer is of one version, and the writer's next life continues the chain."""
     made, draw, seen = None, random.Random(KILLS), set()
     for _ in range(KILLS):
-        child = subprocess.Popen([sys.executable, "-W", "ignore", os.path.join(SUPPORT, "versions.py"),
-                                  str(tmp_path / "run"), str(tmp_path / "model")], stdout=subprocess.PIPE, text=True,
-                                 env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
-        try:
-            child.stdout.readline()
+        with Writer(tmp_path / "run", tmp_path / "model"):
             if made is None:
                 made = anabranch.Predictor(str(tmp_path / "model"), follow=str(tmp_path / "run"), poll_s=0.001)
                 made.follower._stream = io.StringIO()
@@ -233,9 +226,6 @@ def test_a_writer_that_is_killed_leaves_whole_versions(tmp_path):
                 told = version_of(ask(made))
                 assert told is not None
                 seen.add((made.version, told))
-        finally:
-            child.kill()
-            child.communicate()
     versions_seen = dict(seen)
     assert len(versions_seen) == len(seen) and len(seen) > 2 * KILLS     # one state for each version
     time.sleep(0.05)

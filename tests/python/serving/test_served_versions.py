@@ -2,13 +2,14 @@
 import io
 import json
 import os
+import random
 import threading
 import time
 
 import numpy as np
 import pytest
 from serve_process import Server
-from versions import Counting, version_of
+from versions import Counting, Writer, version_of
 
 from anabranch.following import command
 
@@ -110,6 +111,28 @@ def test_one_command_goes_back(tmp_path, run, capsys):
     capsys.readouterr()
     assert command.main([str(tmp_path / "run"), "--pin", "7"]) == 1
     assert "no version 7" in capsys.readouterr().err
+
+
+KILLS = int(os.environ.get("ANABRANCH_KILLS", "3"))
+
+
+def test_a_server_that_is_killed_answers_with_whole_versions(tmp_path):
+    """It and the writer are killed again and again; each version tells the same in each life."""
+    draw, told, lives = random.Random(KILLS), {}, []
+
+    def asked(server):
+        version, steps = ask(server)
+        assert steps is not None and told.setdefault(version, steps) == steps
+        return version
+    for life in range(KILLS):
+        with Writer(tmp_path / "run", tmp_path / "model"), served(tmp_path) as server:
+            first = last = asked(server)
+            assert life == 0 or first >= lives[-1]
+            until_s = time.monotonic() + draw.random() * 0.5
+            while last == first or time.monotonic() < until_s:
+                last = asked(server)
+            lives.append(last)
+    assert len(told) > KILLS and len(set(told.values())) == len(told)
 
 
 def test_without_a_folder_there_are_no_versions(tmp_path, run):
