@@ -9,26 +9,15 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from .. import _core
-from ..checkpoints import folders, links
-from ..checkpoints.links import VALUES
+from ..checkpoints import folders
 from ..fluid.errors import EnforceNotMet, InvalidValue
-from ..fluid.growable_table import is_growable
-from ..fluid.io.tables import load_table
-from ..fluid.io.variables import is_persistable
 from . import folder
 from .canary import Candidate
+from .reading import Reader, Version
 from .trial import Trial
 
 #: Seconds for which a version may be incomplete before it is reported: a tool may be copying it.
 _GRACE_S = 5.0
-
-
-class _Version:
-    """What a version brings: its status, variables in a scope, the chains of its tables, and their changes as layers;
-    None if the tables are in the scope, too."""
-
-    def __init__(self, number, status, fresh, chains, layers):
-        self.number, self.status, self.fresh, self.chains, self.layers = number, status, fresh, chains, layers
 
 
 class Follower:
@@ -49,16 +38,12 @@ class Follower:
 
     def __init__(self, root: str, program: Any, scope: Any, poll_s: float = 0.1, stream: TextIO | None = None,
                  trial: Trial | None = None, canary: Callable[[int, Any, int], Candidate] | None = None) -> None:
-        self.root, self._scope, self._poll_s, self._trial, self._canary = root, scope, poll_s, trial, canary
+        self.root, self._poll_s, self._trial, self._canary = root, poll_s, trial, canary
         self._stream = sys.stderr if stream is None else stream
-        variables = [v for v in program.list_vars() if is_persistable(v)]
-        self._tables = sorted(v.name for v in variables if is_growable(v))
-        self._dense = sorted(v.name for v in variables if not is_growable(v))
+        self._reader = Reader(root, program, scope)
         self.model = _core.FollowedModel(scope)
         self.candidate: Candidate | None = None
-        self._waiting: _Version | None = None   # that of the candidate
-        self._chains: dict[str, Any] = {}       # table -> the chain whose last link it has applied
-        self._run: str | None = None
+        self._waiting: Version | None = None   # that of the candidate
         self._step: int | None = None
         self._trained_at = self._applied_at = 0.0
         self.apply_s = 0.0
@@ -187,7 +172,8 @@ class Follower:
 
     def _go(self, number, may_wait):
         """Switches to a version, or lets it answer a share of the requests if it ``may_wait``."""
-        version = self._read(number)
+        self.model.fold()   # if there was no memory for it before
+        version = self._reader.read(number, self.version, self._trial is not None or self._canary is not None)
         if self._trial is not None:
             self._trial.run(version.fresh)
         if self._canary is None or not may_wait or not self.version:
@@ -196,65 +182,12 @@ class Follower:
         self._waiting = version
         self.candidate = self._canary(number, version.fresh, self.version)
 
-    def _read(self, number):
-        self.model.fold()   # if there was no memory for it before
-        at = folders.path(self.root, number)
-        status, fresh = folders.read(at), _core.Scope()
-        self._read_dense(fresh, at, status)
-        chains = self._changes(number, status)
-        if chains is None:
-            return _Version(number, status, fresh, self._read_tables(fresh, at, status), None)
-        layers = [(self._table(name), chains[name].layer_over(self._table(name))) for name in self._tables]
-        if self._trial is not None or self._canary is not None:
-            for name, layer in zip(self._tables, layers):
-                _core.preview_table(fresh.var(name), *layer)
-        return _Version(number, status, fresh, chains, layers)
-
     def _switch(self, version):
-        names = self._dense if version.layers is not None else self._dense + self._tables
-        self.model.switch_to(version.number, version.fresh, names, version.layers or [])
-        self._remember(version.status, version.chains)
+        self.model.switch_to(version.number, version.fresh, version.names, version.layers)
+        self._reader.keep(version)
+        self._step, self._trained_at = version.status["step"], version.status.get("time", 0.0)
         if version.layers:
             self.model.fold()
-
-    def _remember(self, status, chains):
-        self._chains, self._run = chains, (status.get("chain") or {}).get("run")
-        self._step, self._trained_at = status["step"], status.get("time", 0.0)
-
-    def _table(self, name):
-        return _core.growable_table(self._scope.find_var(name))
-
-    def _read_dense(self, fresh, at, status):
-        saved = status["variables"]["dense"]
-        missing = sorted(set(self._dense) - set(saved)) + sorted(set(self._tables) - set(status["variables"]["tables"]))
-        if missing:
-            raise InvalidValue("%s does not have the model's %s" % (at, ", ".join(missing)))
-        if saved:
-            _core.load_vars(fresh, saved, at, VALUES)
-
-    def _changes(self, number, status):
-        """Table -> chain of the changes since the model's version; None if there are none or another run wrote it."""
-        if "chain" not in status or status["chain"]["run"] != self._run or set(self._chains) != set(self._tables):
-            return None
-        chains = {}
-        for name in self._tables:
-            files = folder.changes_between(self.root, name, self.version, number)
-            if not files:
-                return None
-            chains[name] = _core.TableChain(files, self._chains[name])
-            last = chains[name].links()[-1]
-            if last["number"] != number:
-                raise InvalidValue("%s is the link of checkpoint %d" % (last["path"], last["number"]))
-        return chains
-
-    def _read_tables(self, fresh, at, status):
-        chains = links.chains(at, status) if "chain" in status else {}
-        for name in self._tables:
-            if name in chains:
-                chains[name].open(fresh.var(name))
-            else:
-                load_table(fresh.var(name), self._scope.find_var(name), name, "%s/%s.%s" % (at, VALUES, name))
-        return {name: chains[name] for name in self._tables if name in chains}
 
 
 def _follow(reference, stopped, poll_s):

@@ -16,7 +16,7 @@ import anabranch.fluid as fluid
 from anabranch.checkpoints import folders
 from anabranch.following import folder as versions
 from anabranch.following import follower as followers
-from anabranch.following.follower import Follower
+from anabranch.following.reading import Reader
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_the_newest_version_answers(tmp_path, run):
 def test_changes_are_applied_and_tables_are_not_loaded_again(tmp_path, run, monkeypatch):
     run.write()
     made = predictor(tmp_path)
-    monkeypatch.setattr(Follower, "_read_tables", None)
+    monkeypatch.setattr(Reader, "_read_tables", None)
     for _ in range(12):     # more than one chain
         run.write()
         run.write()
@@ -81,7 +81,7 @@ def test_keys_that_are_gone_read_as_zeros_and_take_no_memory(tmp_path):
             run.save()
             made = made or predictor(tmp_path)
             made.follower.poll()
-    table, held = clicks.tables[0], made.follower._table("clicks")
+    table, held = clicks.tables[0], made.follower._reader.table("clicks")
     assert held.keys().tolist() == table.keys(clicks.scope).tolist()
     assert np.array_equal(held.rows(held.keys()), table.rows(held.keys(), clicks.scope))
     assert table.statistics(clicks.scope)["expired"] > 100

@@ -77,7 +77,7 @@ def test_followers_of_copies_have_the_rows(form, run, tmp_path):
         run.save()
         assert publisher.publish() == [number] and made.follower.poll()
         keys, rows = run.rows()
-        held = made.follower._table("clicks")
+        held = made.follower._reader.table("clicks")
         assert held.keys().tolist() == keys.tolist() and close_to(rows, held.rows(keys), form)
     late = follow(run, tmp_path / "copies")
     feed = [np.arange(300).reshape(-1, 1)]
@@ -124,7 +124,7 @@ def test_copies_begin_in_the_middle_of_a_chain_and_after_a_gap(run, tmp_path):
     assert "values.clicks" not in os.listdir(folders.path(other, 3))
     keys, rows = run.rows()
     made = follow(run, other)
-    assert made.follower.version == 3 and close_to(rows, made.follower._table("clicks").rows(keys), "bfloat16")
+    assert made.follower.version == 3 and close_to(rows, made.follower._reader.table("clicks").rows(keys), "bfloat16")
     os.rename(folders.path(target, 3), folders.path(target, 4))
     made = follow(run, target)      # what stands under a wrong number is not used
     assert made.follower.version == 2
