@@ -214,8 +214,7 @@ std::shared_ptr<sparse::TableChain> Follower::whole_chain(int64_t number, const 
                                                           const std::string& run) const {
   auto chain = std::make_shared<sparse::TableChain>(folder_.chain(number, table));
   const auto& last = chain->last();
-  const auto [high, low] = last.place().run;
-  const std::string found = fmt::format("{:016x}{:016x}", high, low);
+  const std::string found = fmt::format("{:016x}{:016x}", last.place().run[0], last.place().run[1]);
   AB_CHECK(last.place().number == number && last.name() == table && found == run, InvalidArgument,
            "{} is link {} of table {} and run {}, the checkpoint has link {} of table {} and run {}", last.path(),
            last.place().number, last.name(), found, number, table, run);
