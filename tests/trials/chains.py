@@ -113,7 +113,7 @@ def cut(r, root, number):
 
 
 def swap_file(r, root, number):
-    """A file of another version, table or run takes the place of one."""
+    """A file of another version, table or run instead of one."""
     path = r.choice(paths(root, number))
     other = os.path.join(written()[0], r.choice(["run", "other"]))
     replace(path, read(r.choice(paths(other, r.randrange(1, VERSIONS + 1)))))
@@ -153,7 +153,7 @@ DAMAGES["follow"] = DAMAGES["bytes"] + DAMAGES["folders"]
 
 
 def copied(folder):
-    """The run, in a folder of its own."""
+    """The folder of a copy of the run."""
     root = os.path.join(folder, "run")
     shutil.copytree(os.path.join(written()[0], "run"), root, copy_function=os.link)
     return root
