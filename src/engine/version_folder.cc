@@ -167,7 +167,10 @@ std::vector<std::string> VersionFolder::changes(int64_t after, int64_t number, c
     const std::string changes = table_path(number, table) + kChanges;
     if (!fs::exists(changes)) return {};
     files.insert(files.begin(), changes);
-    number = sparse::LinkReader::place_of(changes).previous;
+    const int64_t before = sparse::LinkReader::place_of(changes).previous;
+    AB_CHECK(before < number, InvalidArgument, "{} follows link {}: it is not that of version {}", changes, before,
+             number);
+    number = before;
   }
   return number == after ? files : std::vector<std::string>{};
 }

@@ -144,6 +144,19 @@ TEST(Follower, ADamagedVersionIsNotUsed) {
   }
 }
 
+TEST(Follower, ALinkThatFollowsItselfIsRefused) {
+  CheckpointFolder run("itself");
+  run.write(true);
+  Followed f(run.root);
+  for (int n = 0; n < 3; ++n) run.write();
+  fs::remove_all(run.path(2));
+  fs::remove_all(run.path(3));
+  fs::rename(run.path(4), run.path(3));  // it follows version 3
+  EXPECT_FALSE(f.follower.poll());
+  EXPECT_EQ(told(f.predictor), 1);
+  EXPECT_THAT(f.follower.state().problem, HasSubstr("t.changes follows link 3"));
+}
+
 TEST(Follower, AnotherRunIsReadWhole) {
   CheckpointFolder run("another");
   run.write(true);

@@ -91,9 +91,9 @@ class Writer:
 
 
 def version_of(answer):
-    """int: the number of steps that an answer tells; None if it mixes several."""
-    parts = np.unique(np.stack([answer // 1000, answer % 1000]))
-    return int(parts[0]) if len(parts) == 1 else None
+    """int: the number of steps that an answer tells, up to 16,000; None if it mixes several."""
+    parts = np.unique(answer)
+    return int(parts[0]) // 1001 if len(parts) == 1 and parts[0] % 1001 == 0 else None
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def changes_between(root: str, table: str, after: int, number: int) -> list[str]
     there.
 
     Raises:
-        EnforceNotMet: a file cannot be read.
+        EnforceNotMet: a file cannot be read, or follows a version that is not before its own.
     """
     files: list[str] = []
     while number > after:
@@ -93,5 +93,8 @@ def changes_between(root: str, table: str, after: int, number: int) -> list[str]
         if not os.path.exists(path):
             return None
         files.insert(0, path)
-        number = _core.link_before(path)
+        before = _core.link_before(path)
+        if before >= number:
+            raise InvalidValue("%s follows link %d: it is not that of version %d" % (path, before, number))
+        number = before
     return files if number == after else None

@@ -138,6 +138,22 @@ def test_what_is_half_there_is_not_seen(tmp_path, run, monkeypatch):
     assert made.version == 3
 
 
+@pytest.mark.timeout(60)
+def test_a_link_that_follows_itself_is_refused(tmp_path, run, monkeypatch):
+    """A file of changes that has come into the folder of another version."""
+    monkeypatch.setattr(followers, "_GRACE_S", 0.0)
+    run.write()
+    made = predictor(tmp_path)
+    told = run.done
+    ats = [run.write() for _ in range(3)]
+    for name in sorted(os.listdir(ats[2])):     # version 4, which follows version 3, as version 3
+        shutil.copy(os.path.join(ats[2], name), ats[1])
+    shutil.rmtree(ats[2])
+    shutil.rmtree(ats[0])
+    assert not made.follower.poll() and version_of(ask(made)) == told
+    assert "values.counts.changes follows link 3" in made.follower.state()["problem"]
+
+
 def test_a_damaged_version_leaves_the_old_one_and_is_said_once(tmp_path, run, monkeypatch):
     monkeypatch.setattr(followers, "_GRACE_S", 0.0)
     run.write()
