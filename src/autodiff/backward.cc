@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "autodiff/block_gradients.h"
 #include "autodiff/recompute.h"
@@ -32,6 +33,70 @@ void commit(BlockGradients& gradients, ir::Block& block) {
     throw;
   }
 }
+
+// The gradients of a loss. If a branch computes it from values of the blocks around the branch, their gradients are
+// computed in the branch, too.
+class LossGradients {
+ public:
+  LossGradients(ir::Block& block, const GradientRequest& request) : block_(block), request_(request) {
+    levels_.push_back(std::make_unique<BlockGradients>(block, request));
+  }
+  BlockGradients& inner() { return *levels_.front(); }
+  // Appends them to the block.
+  void commit() {
+    Undo undo(block_);
+    try {
+      levels_.back()->commit(block_);
+      for (const ir::Block* of = &block_; of->parent() >= 0;) {
+        of = &block_.program().block(of->parent());
+        go_on(*of);
+      }
+    } catch (...) {
+      undo.roll_back();
+      throw;
+    }
+  }
+  // "" if there is none. A level that computes a part of a gradient holds its sum.
+  std::string gradient_of(const std::string& var) const {
+    for (size_t i = levels_.size(); i-- > 0;) {
+      if (std::string name = levels_[i]->gradient_of(var); !name.empty()) return name;
+    }
+    return "";
+  }
+
+ private:
+  // From the values that ops of `outer` compute to what these ops read.
+  void go_on(const ir::Block& outer) {
+    auto level = std::make_unique<BlockGradients>(outer, request_);
+    std::set<std::string> seen, targets;
+    const auto seed = [&](const std::vector<std::string>& names, bool computed) {
+      for (const auto& name : names) {
+        const std::string gradient = is_inner(name, outer) ? "" : gradient_of(name);
+        if (gradient.empty()) continue;
+        if (seen.insert(name).second) level->seed(name, gradient, nullptr);
+        if (computed) targets.insert(name);
+      }
+    };
+    for (const auto& op : outer.ops()) {
+      seed(op->input_args(), false);
+      seed(op->output_args(), true);
+    }
+    if (targets.empty()) return;
+    level->run(outer.ops().size(), targets, {});
+    level->commit(block_);
+    levels_.push_back(std::move(level));
+  }
+  // Whether a block inside of `outer` declares the variable.
+  bool is_inner(const std::string& name, const ir::Block& outer) const {
+    const ir::Block* block = &block_;
+    while (block != &outer && !block->find_var(name)) block = &block_.program().block(block->parent());
+    return block != &outer;
+  }
+
+  ir::Block& block_;
+  const GradientRequest& request_;
+  std::vector<std::unique_ptr<BlockGradients>> levels_;  // from the block outwards
+};
 
 ir::VarRef seen_var(const ir::Block& block, const std::string& name, const char* what) {
   ir::VarRef var = block.find_var_recursive(name);
@@ -142,12 +207,12 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
   for (const auto& checkpoint : options.checkpoints) seen_var(block, checkpoint, "checkpoint");
 
   const GradientRequest request{options.no_grad, options.after_op};
-  BlockGradients gradients(block, request);
+  LossGradients gradients(block, request);
   const std::string name = seed_name(block, loss);
-  gradients.seed(loss, name, fill_with_one(*var, name, ir::role::kBackward | ir::role::kLoss));
-  gradients.run(end, {loss}, {});
+  gradients.inner().seed(loss, name, fill_with_one(*var, name, ir::role::kBackward | ir::role::kLoss));
+  gradients.inner().run(end, {loss}, {});
   const size_t before = block.ops().size();
-  commit(gradients, block);
+  gradients.commit();
 
   ir::Op& loss_op = *block.ops()[end - 1];
   loss_op.attrs["op_role"] = int32_t{loss_op.role() | ir::role::kLoss};

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
+from types import CodeType
 
 from . import helpers, python2
 
@@ -118,6 +119,12 @@ class Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(made), node)
 
 
+def _names_in(code: CodeType) -> set[str]:
+    """The global names and attributes that the code and its functions use."""
+    inner = [_names_in(it) for it in code.co_consts if isinstance(it, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
 def compiled(source: bytes, path: str) -> tuple[object, dict[str, object]]:
     """Compiles a file.
 
@@ -133,8 +140,9 @@ def compiled(source: bytes, path: str) -> tuple[object, dict[str, object]]:
     """
     tree, given = python2.parsed(source, path)
     tree = ast.fix_missing_locations(Rewriter(tree).visit(tree))
+    code = compile(tree, path, "exec", dont_inherit=True)
     given = {HELPERS: helpers, **given}
-    used = {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)}
+    used = _names_in(code)
     if not used & _RUN_TEXT:  # a module that lists its own names finds no others
         given = {name: value for name, value in given.items() if name in used}
-    return compile(tree, path, "exec", dont_inherit=True), given
+    return code, given
