@@ -56,6 +56,13 @@ void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
   }
 }
 
+// Gradient ops name the slots that their forward op's declaration gives them, as in Fluid; check_op names all.
+static void keep_named(const std::vector<ir::Slot>& named, std::vector<ir::Slot>* slots) {
+  std::erase_if(*slots, [&](const ir::Slot& slot) {
+    return slot.args.empty() && std::none_of(named.begin(), named.end(), [&](const auto& s) { return s.name == slot.name; });
+  });
+}
+
 void BlockGradients::commit(ir::Block& into) {
   avoid_existing(into);
   const bool same_block = into.idx() == forward_.idx();
@@ -85,8 +92,11 @@ void BlockGradients::commit(ir::Block& into) {
     try {
       declare_outputs(into, *op);
       strip_marks(*op);
+      const ir::Op made = *op;
       check_op(*op);
       infer_op(into, *op, [&](const std::string& name) { return reads_.version_meant(*op, name); });
+      keep_named(made.inputs, &op->inputs);
+      keep_named(made.outputs, &op->outputs);
     } catch (Error& e) {
       throw e.with_op(op->describe(index, into.idx())).with_while("appending gradient ops");
     }

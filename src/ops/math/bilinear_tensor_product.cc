@@ -73,6 +73,13 @@ constexpr auto backward_there = []<class T>(TypeTag<T>, const KernelArgs& op) ->
   };
 };
 
+void differentiate(GradContext& g) {
+  auto op = g.op("bilinear_tensor_product_grad").in("Out@GRAD", g.dout("Out"));
+  for (const char* slot : {"X", "Y", "Weight"}) op.in(slot, g.in(slot));
+  if (!g.in("Bias").empty()) op.in("Bias", g.in("Bias"));
+  for (const char* slot : {"X", "Y", "Weight", "Bias"}) op.out(ir::grad_name(slot), g.din(slot));
+}
+
 AB_OP(bilinear_tensor_product)
     .doc("Out[n, k] = X[n] Weight[k] Y[n] + Bias[k].")
     .in("X", "[N, P] float")
@@ -82,6 +89,7 @@ AB_OP(bilinear_tensor_product)
     .out("Out", "[N, K]")
     .infer(infer_bilinear)
     .grad_reads({"X", "Y", "Weight", "Bias"})
+    .grad(differentiate)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.in("Y"), w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out"),
               gemm = std::make_shared<Gemm<T>>(), scratch = std::make_shared<Tensor>()](KernelContext& c) {

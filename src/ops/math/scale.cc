@@ -58,8 +58,7 @@ AB_OP(scale)
     })
     .grad([](GradContext& g) {
       GradOp op = g.op("scale").in("X", g.dout("Out")).out("Out", g.din("X"));
-      if (!g.in("ScaleTensor").empty()) op.in("ScaleTensor", g.in("ScaleTensor"));
-      op.attr("bias", 0.0f).attr("bias_after_scale", true);
+      op.in("ScaleTensor", g.in("ScaleTensor")).attr("bias", 0.0f).attr("bias_after_scale", true);
     })
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([]<class T>(TypeTag<T>,

@@ -126,7 +126,9 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
     });
     std::vector<std::string> read{"Input", "Filter"};
     if (def.find_input("Bias")) read.emplace_back("Bias");
-    def.grad_reads(read).grad_to(read);
+    def.grad_to(read);
+    if (def.find_input("ResidualData") && !def.find_input("Bias")) read.emplace_back("ResidualData");  // as in Fluid
+    def.grad_reads(read);
     def.cpu<float, double>([form]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op, form); });
     def.device<float, double, float16, bfloat16>(
         [form]<class T>(TypeTag<T>, const KernelArgs& op) { return queued_forward<T>(op, form); });

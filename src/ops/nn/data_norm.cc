@@ -193,7 +193,7 @@ AB_OP(data_norm)
     .grad([](GradContext& g) {
       GradOp op = g.op("data_norm_grad");
       for (const char* slot : {"scale_w", "bias"}) {
-        if (!g.in(slot).empty()) op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
+        op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
       }
       op.in("X", g.in("X")).in("Means", g.out("Means")).in("Scales", g.out("Scales")).in("Y@GRAD", g.dout("Y"));
       op.out("X@GRAD", g.din("X"));

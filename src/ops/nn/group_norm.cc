@@ -211,6 +211,13 @@ auto backward_of(const Form& form) {
   };
 }
 
+void differentiate(GradContext& g) {
+  auto op = g.op("group_norm_grad").in("Scale", g.in("Scale")).in("Bias", g.in("Bias"));
+  op.in("Y", g.out("Y")).in("Variance", g.out("Variance")).in("Y@GRAD", g.dout("Y"));
+  if (!Flags::exact_fluid()) op.in("X", g.in("X")).in("Mean", g.out("Mean"));
+  for (const char* slot : {"X", "Scale", "Bias"}) op.out(ir::grad_name(slot), g.din(slot));
+}
+
 AB_OP(group_norm)
     .doc(
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with statistics over each group of channels of a "
@@ -220,7 +227,8 @@ AB_OP(group_norm)
     .attr<int32_t>("groups", 1, "a divisor of C")
     .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC", one_of("data_layout", {"NCHW", "NHWC"}))
     .traits(kRowWise)
-    .grad_reads({"X", "Scale", "Bias"}, {"Y", "Mean", "Variance"});
+    .grad_reads({"X", "Scale", "Bias"}, {"Y", "Mean", "Variance"})
+    .grad(differentiate);
 // The gradient uses Y, like that of Fluid 1.8.5; X and Mean, if given, are more accurate: they determine xhat where
 // Scale is 0.
 AB_GRAD(group_norm)

@@ -166,6 +166,10 @@ AB_OP(im2sequence)
     .infer(infer)
     .grad_reads({"X", "Y"})
     .grad_to({"X"})
+    .grad([](GradContext& g) {
+      auto op = g.op("im2sequence_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+      if (!g.in("Y").empty()) op.in("Y", g.in("Y"));
+    })
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [parts = Parts(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();

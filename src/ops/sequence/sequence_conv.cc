@@ -168,6 +168,13 @@ constexpr auto queued_backward = []<class T>(TypeTag<T>, const KernelArgs& op) -
   };
 };
 
+void differentiate(GradContext& g) {
+  auto op = g.op("sequence_conv_grad").in("X", g.in("X")).in("Filter", g.in("Filter")).in("Out@GRAD", g.dout("Out"));
+  op.out("X@GRAD", g.din("X")).out("Filter@GRAD", g.din("Filter"));
+  if (g.in("PaddingData").empty()) return;
+  op.in("PaddingData", g.in("PaddingData")).out("PaddingData@GRAD", g.din("PaddingData"));
+}
+
 AB_OP(sequence_conv)
     .doc(
         "Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
@@ -185,6 +192,7 @@ AB_OP(sequence_conv)
       c.share_lod("Out", "X");
     })
     .grad_reads({"X", "Filter", "PaddingData"})
+    .grad(differentiate)
     .cpu<float, double>(forward)
     .device<float, double, float16, bfloat16>(queued_forward);
 
