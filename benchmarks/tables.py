@@ -4,7 +4,7 @@
 
 Two tables of click samples: 13 numbers and 26 texts, which a schema normalizes and hashes; and 13 numbers alone. pyarrow's
 side is `ParquetFile.iter_batches` with its own threads, which drops each batch. This project's sides are a pass of a
-QueueDataset over a program that looks at the numbers, and `load_into_memory`. All sides take turns; the ratio is the
+QueueDataset over a program that looks at the numbers, and `load_into_memory`. All sides run alternately; the ratio is the
 median over the rounds.
 """
 import argparse
@@ -101,10 +101,10 @@ def measure(paths, with_texts, args):
             if number:                      # the first round warms up
                 times[name].append(took)
     base = np.array(times["pyarrow"])
-    for name, taken in times.items():
+    for name, spent in times.items():
         print("%-21s %-14s %6.2f M rows/s   %5.2f of pyarrow" % (
-            "13 numbers, 26 texts" if with_texts else "13 numbers", name, args.rows / np.median(taken) / 1e6,
-            np.median(base / taken)), flush=True)
+            "13 numbers, 26 texts" if with_texts else "13 numbers", name, args.rows / np.median(spent) / 1e6,
+            np.median(base / spent)), flush=True)
 
 
 def main():
