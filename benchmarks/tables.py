@@ -4,7 +4,7 @@
 
 Two tables of click samples: 13 numbers and 26 texts, which a schema normalizes and hashes; and 13 numbers alone. pyarrow's
 side is `ParquetFile.iter_batches` with its own threads, which drops each batch. This project's sides are a pass of a
-QueueDataset over a program that looks at the numbers, and `load_into_memory`. All sides take turns; the ratio is the
+QueueDataset over a program that looks at the numbers, and `load_into_memory`. All sides run in each round; the ratio is the
 median over the rounds. The CPU time of a million rows also holds on a busy machine.
 """
 import argparse
@@ -102,8 +102,8 @@ def measure(paths, with_texts, args):
             if number:                      # the first round warms up
                 times[name].append(took)
     base = np.array(times["pyarrow"])[:, 0]
-    for name, taken in times.items():
-        took, used = np.array(taken).T
+    for name, pairs in times.items():
+        took, used = np.array(pairs).T
         print("%-21s %-14s %6.2f M rows/s   %5.2f of pyarrow   %6.3f CPU s per M rows" % (
             "13 numbers, 26 texts" if with_texts else "13 numbers", name, args.rows / np.median(took) / 1e6,
             np.median(base / took), np.median(used) / args.rows * 1e6), flush=True)

@@ -41,7 +41,7 @@ class ColumnValues {
     std::unique_ptr<std::atomic<uint64_t>[]> values_;
   };
 
-  // `plan` has neither a list nor a cross; both must outlive it. The salt is that of the column.
+  // `plan` has no list and is not a cross; both must outlive it. The salt is that of the column.
   ColumnValues(const ArrowType& type, const RowPlan::SlotPlan& plan, uint64_t salt);
 
   // At most ValueRun::kRows rows: run->numbers, or ids. False if a value is refused.

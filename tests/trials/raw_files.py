@@ -38,9 +38,9 @@ def compare(r, drawn, good, bad, read, expected, check, folder):
     reasons = {number + 1: why for number, (_, why) in enumerate(rows) if why}
     check(refused == reasons, "a table and a text file refuse other rows", refused, reasons)
     for name, value in expected.items():
-        line, got = parts(value, len(good), 1)[0], parts(found[name], len(good), COPIES)
-        check(all(one == line for one in got), "%s of a table and of a text file differ" % name, str(table.schema),
-              line, next((one for one in got if one != line), None))
+        expected_part, got = parts(value, len(good), 1)[0], parts(found[name], len(good), COPIES)
+        check(all(one == expected_part for one in got), "%s of a table and of a text file differ" % name, str(table.schema),
+              expected_part, next((one for one in got if one != expected_part), None))
 
 
 def parts(value, rows, count):
