@@ -39,8 +39,8 @@ def compare(r, drawn, good, bad, read, expected, check, folder):
     check(refused == reasons, "a table and a text file refuse other rows", refused, reasons)
     for name, value in expected.items():
         expected_part, got = parts(value, len(good), 1)[0], parts(found[name], len(good), COPIES)
-        check(all(one == expected_part for one in got), "%s of a table and of a text file differ" % name, str(table.schema),
-              expected_part, next((one for one in got if one != expected_part), None))
+        check(all(one == expected_part for one in got), "%s of a table and of a text file differ" % name,
+              str(table.schema), expected_part, next((one for one in got if one != expected_part), None))
 
 
 def parts(value, rows, count):
