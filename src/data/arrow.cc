@@ -59,15 +59,18 @@ template <class T> std::string_view spelled(T value, std::string* own) {
   return *own;
 }
 
-bool may_have_nulls(const ArrowArray& array) {
-  return array.n_buffers > 0 && array.null_count != 0 && array.buffers[0];
+// The bits of values that are not null; nullptr: no value is null.
+const uint8_t* validity(const ArrowArray& array) {
+  return array.n_buffers > 0 && array.null_count != 0 ? static_cast<const uint8_t*>(array.buffers[0]) : nullptr;
 }
+
+bool has_bit(const uint8_t* bits, int64_t i) { return bits[i / 8] >> (i % 8) & 1; }
 
 }  // namespace
 
 bool is_null(const ArrowArray& array, int64_t i) {
-  const auto* bits = array.n_buffers > 0 ? static_cast<const uint8_t*>(array.buffers[0]) : nullptr;
-  return bits && !(bits[i / 8] >> (i % 8) & 1);
+  const uint8_t* const bits = validity(array);
+  return bits && !has_bit(bits, i);
 }
 
 ArrowType::ArrowType(const ArrowSchema& schema, const std::string& column) : format_(schema.format) {
@@ -139,8 +142,8 @@ bool ArrowType::numbers(const ArrowArray& array, int64_t row, int64_t count, flo
   } else {
     of_integer_type(fill);
   }
-  if (may_have_nulls(array)) {
-    for (int64_t i = 0; i < count; ++i) out[i] = is_null(array, begin + i) ? NAN : out[i];
+  if (const uint8_t* const bits = validity(array)) {
+    for (int64_t i = 0; i < count; ++i) out[i] = has_bit(bits, begin + i) ? out[i] : NAN;
   }
   return clear;
 }
@@ -148,8 +151,8 @@ bool ArrowType::numbers(const ArrowArray& array, int64_t row, int64_t count, flo
 void ArrowType::integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const {
   const int64_t begin = row + array.offset;
   std::fill_n(missing, count, uint8_t{0});
-  if (may_have_nulls(array)) {
-    for (int64_t i = 0; i < count; ++i) missing[i] = is_null(array, begin + i);
+  if (const uint8_t* const bits = validity(array)) {
+    for (int64_t i = 0; i < count; ++i) missing[i] = !has_bit(bits, begin + i);
   }
   of_integer_type([&](auto type) {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int64_t>(+at<decltype(type)>(array.buffers[1], begin + i));
@@ -158,9 +161,10 @@ void ArrowType::integers(const ArrowArray& array, int64_t row, int64_t count, in
 
 void ArrowType::texts(const ArrowArray& array, int64_t row, int64_t count, std::string_view* out) const {
   const int64_t begin = row + array.offset;
+  const uint8_t* const bits = validity(array);
   const auto fill = [&](auto text_at) {
     for (int64_t i = 0; i < count; ++i)
-      out[i] = is_null(array, begin + i) ? std::string_view() : text_at(array, begin + i);
+      out[i] = bits && !has_bit(bits, begin + i) ? std::string_view() : text_at(array, begin + i);
   };
   switch (kind_) {
     case Kind::kText: return fill(slice<int32_t>);
@@ -188,8 +192,8 @@ bool ArrowType::may_contain(const ArrowArray& array, int64_t row, int64_t count,
 
 bool ArrowType::same_entries(const ArrowArray& column, const ArrowArray& other) const {
   const ArrowArray *a = column.dictionary, *b = other.dictionary;
-  if (!child_->is_text() || a->length != b->length || a->length == 0 || a->offset || b->offset || may_have_nulls(*a) ||
-      may_have_nulls(*b))
+  if (!child_->is_text() || a->length != b->length || a->length == 0 || a->offset || b->offset || validity(*a) ||
+      validity(*b))
     return false;
   if (child_->kind_ == Kind::kText) return same_slices<int32_t>(*a, *b);
   return child_->kind_ == Kind::kLargeText && same_slices<int64_t>(*a, *b);
