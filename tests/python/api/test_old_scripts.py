@@ -40,23 +40,22 @@ def test_a_sample_of_the_guides_says_what_it_said(name, words, root, tmp_path):
 
 @pytest.mark.parametrize("name", named("random"))
 def test_a_script_that_draws_at_random_ends_where_it_ended(name, root, tmp_path, monkeypatch):
-    """Within the last losses of 25 runs of 1.8.5; where one run is not, the middle one of five is."""
+    """Within 98 of the last losses of 100 runs of 1.8.5; where one run is not, the middle one of five is within 90."""
     if name in EXACT:
         monkeypatch.setitem(ENVIRONMENT, "FLAGS_fluid_exact", "1.8.5")
     recorded = SPREADS[name]["losses"]
-    least, most = recorded[0], recorded[-1]
     path, losses = os.path.join(SCRIPTS, "random", name + ".py"), []
     while len(losses) < 5:
         losses.append(record.last_loss(run(root, tmp_path, path).stdout))
-        if least <= losses[0] <= most:
+        if recorded[1] <= losses[0] <= recorded[-2]:
             return
-    assert least <= sorted(losses)[2] <= most, losses
+    assert recorded[5] <= sorted(losses)[2] <= recorded[-6], losses
 
 
 @pytest.mark.parametrize("name", sorted(SPREADS))
 def test_a_script_that_learns_nothing_would_be_found(name):
     recorded = SPREADS[name]["losses"]
-    assert len(recorded) == 25 and recorded == sorted(recorded) and SPREADS[name]["untrained"] > recorded[-1]
+    assert len(recorded) == 100 and recorded == sorted(recorded) and SPREADS[name]["untrained"] > recorded[-1]
 
 
 def test_a_difference_is_found():
