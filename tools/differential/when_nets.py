@@ -158,6 +158,15 @@ def turned(boxes):
     return bool(boxes.ndim == 2 and boxes.shape[1] == 6 and (boxes[:, 4:] < boxes[:, 2:4]).any())
 
 
+def spans_floats(logits):
+    """Whether the softmax of a row has probabilities below the smallest float32."""
+    return logits.size > 0 and np.ptp(logits, axis=-1).max() > 87
+
+
+def uses_sigmoid(case, _theirs, _ours):
+    return "sigmoid" in [value for value in case["attrs"].values() if isinstance(value, str)]
+
+
 def is_column(x):
     """One number a row: cosines are 1 or -1, and gradients are zero, except for rounding."""
     return x.ndim == 2 and x.shape[1] == 1

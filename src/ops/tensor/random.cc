@@ -62,6 +62,7 @@ template <class T> Kernel uniform(const KernelArgs& op) {
     rng.each_uniform53(begin, end, [=](int64_t i, double u) { to[i - begin] = uniform_in(u, lo, hi); });
   });
   const int64_t count = op.attr<int32_t>("diag_num"), step = op.attr<int32_t>("diag_step");
+  AB_CHECK(count == 0 || step >= 0, InvalidArgument, "diag_step must be at least 0, got {}", step);
   const T value = static_cast<T>(op.attr<float>("diag_val"));
   return [=, draw = std::move(draw), out = op.out("Out")](KernelContext& c) {
     draw(c);
@@ -110,7 +111,7 @@ OpDef& common_attrs(OpDef& def) {
 OpDef& uniform_attrs(OpDef& def) {
   def.attr<float>("min", -1.0f, "lower bound, inclusive").attr<float>("max", 1.0f, "upper bound, exclusive");
   def.attr<int32_t>("diag_num", 0, "number of diagonal elements set to diag_val", at_least("diag_num", 0));
-  def.attr<int32_t>("diag_step", 0, "distance of these elements minus one", at_least("diag_step", 0))
+  def.attr<int32_t>("diag_step", 0, "distance of these elements minus one")
       .attr<float>("diag_val", 1.0f, "value of these elements");
   return common_attrs(def)
       .cpu_any(of_real_dtype([]<class T>(TypeTag<T>, const KernelArgs& op) { return uniform<T>(op); }))
