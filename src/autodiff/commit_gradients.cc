@@ -59,7 +59,8 @@ void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
 // Gradient ops name the slots that their forward op's declaration gives them, as in Fluid; check_op names all.
 static void keep_named(const std::vector<ir::Slot>& named, std::vector<ir::Slot>* slots) {
   std::erase_if(*slots, [&](const ir::Slot& slot) {
-    return slot.args.empty() && std::none_of(named.begin(), named.end(), [&](const auto& s) { return s.name == slot.name; });
+    return slot.args.empty() &&
+           std::none_of(named.begin(), named.end(), [&](const auto& s) { return s.name == slot.name; });
   });
 }
 

@@ -84,7 +84,7 @@ def around(x):
 
 
 def also_inside(x):
-    """The branch uses the parameters of the net again, and its own parameter."""
+    """The branch uses the parameters of the net again, and one more parameter."""
     output = net(x)
     return lambda: layers.fc(output, 1, param_attr=filled("s", 0.5), bias_attr=False) + net(x)
 
