@@ -25,10 +25,14 @@ template <int kAxes> PoolDims indexed_dims(const ir::Op& op, const Shape& x) {
     d.window = {.axes = kAxes, .in = in, .out = kernel, .kernel = kernel};
     return d;
   }
+  if (whole) {
+    d.adaptive = true;  // with one window
+    d.window = {.axes = kAxes, .in = in, .out = positive_extents("ksize", Ints(kAxes, 1), kAxes), .kernel = in};
+    return d;
+  }
   const auto& paddings = op.attr<Ints>("paddings");
   AB_CHECK(paddings.size() == kAxes, InvalidArgument, "paddings must be {} numbers, got {}", kAxes, paddings.size());
-  const WindowAttrs attrs{
-      kAxes, op.attr<Ints>("strides"), whole ? Ints(kAxes, 0) : paddings, Ints(kAxes, 1), "EXPLICIT", "NCHW"};
+  const WindowAttrs attrs{kAxes, op.attr<Ints>("strides"), paddings, Ints(kAxes, 1), "EXPLICIT", "NCHW"};
   d.window = resolve_window(attrs, in, kernel, Rounding::kFloor);
   return d;
 }
