@@ -199,7 +199,10 @@ AB_OP(rpn_target_assign)
     .required_attr("rpn_straddle_thresh", AttrType::kFloat, "drops anchors that reach further outside; below 0: none")
     .attr<float>("rpn_positive_overlap", 0.7f, "smallest overlap of foreground")
     .attr<float>("rpn_negative_overlap", 0.3f, "upper bound (exclusive) of the overlap of background")
-    .attr<float>("rpn_fg_fraction", 0.25f, "largest fraction of foreground", within("rpn_fg_fraction", 0.0f, 1.0f))
+    .attr<float>("rpn_fg_fraction", 0.25f, "largest fraction of foreground; 0 and below: no limit",
+                 [](const float& share) {
+                   AB_CHECK(!(share > 1), InvalidArgument, "rpn_fg_fraction must be at most 1, got {}", share);
+                 })
     .attr<bool>("use_random", true, "selects candidates at random; false: the first ones")
     .effects(kDynamic | kRandom)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
