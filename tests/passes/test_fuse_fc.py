@@ -145,7 +145,7 @@ def test_the_switch():
     assert "fuse_elewise_add_act_ops is False" in target.explain()
 
 
-@pytest.mark.parametrize("extents", [[1], [1, 1], [1, 8]])
+@pytest.mark.parametrize("extents", [[1], [1, 1], [1, 8], [8, 1]])
 @pytest.mark.parametrize("fetch", [[], ["mul"]])
 def test_a_bias_of_another_shape(fetch, extents):
     """Parameters come from files: what the sum takes with passes off, the fused layer takes, and no more."""
@@ -168,7 +168,7 @@ def test_a_bias_of_another_shape(fetch, extents):
                 got = executor.run(main, feed={"x": random.rand(5, 6).astype("float32")}, fetch_list=[loss, *names],
                                    scope=scope)
             results[passes] = got + [np.array(scope.find_var(n).get_tensor()) for n in ("b", "w")]
-            scope.var("b").get_tensor().set(np.zeros((8, 1), "float32"), fluid.CPUPlace())
+            scope.var("b").get_tensor().set(np.zeros((4, 2), "float32"), fluid.CPUPlace())
             with pytest.raises(fluid.core.ShapeMismatch):
                 executor.run(main, feed={"x": np.ones((5, 6), "float32")}, fetch_list=[loss, *names], scope=scope)
         finally:
