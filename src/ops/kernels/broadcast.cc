@@ -77,8 +77,8 @@ Shape broadcast_shape(const Shape& x, const Shape& y, int axis) {
 
 NdLoop<3> broadcast_loop(const Shape& out, const Shape& x, const Shape& y, int axis) {
   const auto [a, b] = laid(x, y, axis);
-  AB_CHECK(a.rank() == out.rank(), ShapeMismatch, "X and Y must broadcast to the shape of the result, got {}, {} and {}",
-           x.str(), y.str(), out.str());
+  AB_CHECK(a.rank() == out.rank(), ShapeMismatch,
+           "X and Y must broadcast to the shape of the result, got {}, {} and {}", x.str(), y.str(), out.str());
   const auto so = dense_strides(out), sa = dense_strides(a), sb = dense_strides(b);
   NdLoop<3> loop;
   for (int i = 0; i < out.rank(); ++i) {

@@ -35,7 +35,7 @@ template <class T> struct Forward : ForwardSlots {
   template <class Done> void compute(KernelContext& c, Done&& done) {
     const Dims d(c[x].shape(), last);
     const Statistics to = statistics(c, d);
-    const T* data = c[x].data<T>();
+    const T* data = c[x].template data<T>();
     T* out = vector(c, y);
     const auto apply = [&](const Part& part, int64_t at, int64_t ch) {
       channel_loops::loops<T>().affine(part, data + at, factor.data() + ch, offset.data() + ch, relu, out + at);
@@ -99,7 +99,7 @@ template <class T> struct Forward : ForwardSlots {
   // Those that are not measured are the moving ones, which stay as they are.
   Statistics statistics(KernelContext& c, const Dims& d) {
     const bool pass = passes_through(d, fixed), measured = !pass && !fixed && d.per_channel() > 0;
-    const T *m = c[mean].data<T>(), *v = c[variance].data<T>();
+    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
     T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
     if (!measured) {
       carry_over(c, mean, mean_out);
@@ -110,8 +110,8 @@ template <class T> struct Forward : ForwardSlots {
     factor.resize(static_cast<size_t>(d.channels));
     offset.resize(static_cast<size_t>(d.channels));
     channel_sums.assign(static_cast<size_t>(d.channels), 0.0);
-    const T keep = static_cast<T>(momentum_in ? *c[momentum_in].data<float>() : momentum);
-    const T *s = c[scale].data<T>(), *b = c[bias].data<T>();
+    const T keep = static_cast<T>(momentum_in ? *c[momentum_in].template data<float>() : momentum);
+    const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
     T *new_m = measured ? vector(c, mean_out) : nullptr, *new_v = measured ? vector(c, variance_out) : nullptr;
     return {measured, pass, static_cast<T>(d.per_channel()), keep, s, b, m, v, new_m, new_v, own_m, own_v};
   }
@@ -145,21 +145,24 @@ template <class T> struct Backward : BackwardSlots {
 
   // Inverse deviations: the saved ones, or those of the moving variance.
   const T* inverse_deviation(KernelContext& c, int64_t channels) {
-    if (!fixed || !variance) return c[saved_variance].data<T>();
-    const T* v = c[variance].data<T>();
+    if (!fixed || !variance) return c[saved_variance].template data<T>();
+    const T* v = c[variance].template data<T>();
     inverse.resize(static_cast<size_t>(channels));
     for (int64_t k = 0; k < channels; ++k)
       inverse[static_cast<size_t>(k)] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
     return inverse.data();
   }
-  const T* mean_used(KernelContext& c) const { return (fixed && mean ? c[mean] : c[saved_mean]).data<T>(); }
+  const T* mean_used(KernelContext& c) const { return (fixed && mean ? c[mean] : c[saved_mean]).template data<T>(); }
   // With relu Y@GRAD counts where Y > 0.
-  Gradient<T> gradient(KernelContext& c) const { return {c[dy].data<T>(), y ? c[y].data<T>() : nullptr}; }
+  Gradient<T> gradient(KernelContext& c) const {
+    return {c[dy].template data<T>(), y ? c[y].template data<T>() : nullptr};
+  }
 
   void operator()(KernelContext& c) {
     const Dims d(c[x].shape(), last);
     if (passes_through(d, fixed)) return pass(c, d, gradient(c));
-    compute(c, d, gradient(c), c[x].data<T>(), mean_used(c), inverse_deviation(c, d.channels), c[scale].data<T>());
+    compute(c, d, gradient(c), c[x].template data<T>(), mean_used(c), inverse_deviation(c, d.channels),
+            c[scale].template data<T>());
   }
 
   void pass(KernelContext& c, const Dims& d, Gradient<T> g) const {
