@@ -27,15 +27,15 @@ from when_nets import (
     some,
     sources_do_not_fit,
     spans_floats,
+    steep_cells,
     ties_in,
     turned,
-    uses_sigmoid,
     widths_differ,
 )
 
 BLANK = "`warpctc` with a label that equals the blank"
 FAINT = "`warpctc` with probabilities below 1e-38"
-STEEP = "the sigmoid of numbers above 13 or below -40 in the operators `lstm`, `lstmp`, `gru`, in float64"
+STEEP = "the sigmoid of numbers above 13 or below -40 in the operators `lstm`, `lstmp`, in float64"
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 COUNTERS = (
     "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
@@ -258,10 +258,7 @@ RULES = [
     Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`, if no token of the batch is left", ("ctc_align",), why="shape"),
     Rule(DIFFERS, "`fusion_seqpool_concat` with empty sequences", POOLED, when=has_empty),
     *[Rule(kind, FAINT, ("warpctc",), when=some("Logits", spans_floats)) for kind in (DIFFERS, GRADIENT)],
-    *[
-        Rule(kind, STEEP, ("lstm", "lstmp", "gru"), when=when.both(uses_sigmoid, close(part, 1e-5, 1e-5)))
-        for kind, part in ((DIFFERS, "outs"), (GRADIENT, "grads"))
-    ],
+    *[Rule(kind, STEEP, ("lstm", "lstmp"), when=steep_cells) for kind in (DIFFERS, GRADIENT)],
     Rule(DIFFERS, "`warpctc` with empty sequences", ("warpctc",), why="inf"),
     Rule(WORKS, "`warpctc` with empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
     Rule(DIFFERS, BLANK, ("warpctc",), why="inf", when=has_blank),

@@ -163,8 +163,10 @@ def spans_floats(logits):
     return logits.size > 0 and np.ptp(logits, axis=-1).max() > 87
 
 
-def uses_sigmoid(case, _theirs, _ours):
-    return "sigmoid" in [value for value in case["attrs"].values() if isinstance(value, str)]
+def steep_cells(case, theirs, _ours):
+    """The sigmoid of a cell above 13, in float64."""
+    cell = (theirs["outs"] or {}).get("cell.out0")
+    return case["attrs"]["cell_activation"] == "sigmoid" and cell is not None and unpacked(cell[1]).max() > 13
 
 
 def is_column(x):
