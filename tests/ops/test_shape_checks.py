@@ -200,8 +200,11 @@ def test_rows_are_merged_in_place():
 
 def test_the_steps_of_a_diagonal_go_forward():
     with pytest.raises(fluid.core.EnforceNotMet, match="diag_step must be at least 0, got -1"):
-        run("uniform_random", {}, {"Out": ["o"]}, {"shape": [3, 4], "diag_num": 2, "diag_step": -1})
-    run("uniform_random", {}, {"Out": ["o"]}, {"shape": [3, 4], "diag_step": -1})  # without a diagonal, as in 1.8.5
+        run("uniform_random", {}, {"Out": ["o"]}, {"shape": [3, 4], "diag_step": -1})
+    like = "uniform_random_batch_size_like", {"Input": ones(3, 4)}, {"Out": ["o"]}
+    run(*like, {"shape": [3, 4], "diag_step": -1})  # without a diagonal, as in 1.8.5
+    with pytest.raises(fluid.core.EnforceNotMet, match="diag_step must be at least 0, got -1"):
+        run(*like, {"shape": [3, 4], "diag_num": 2, "diag_step": -1})
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])

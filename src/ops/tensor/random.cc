@@ -108,10 +108,11 @@ OpDef& common_attrs(OpDef& def) {
       .effects(kRandom)
       .no_grad("random numbers");
 }
-OpDef& uniform_attrs(OpDef& def) {
+// As in Fluid 1.8.5, only one of the two operators checks the step without a diagonal, too.
+OpDef& uniform_attrs(OpDef& def, const std::function<void(const int32_t&)>& check_step) {
   def.attr<float>("min", -1.0f, "lower bound, inclusive").attr<float>("max", 1.0f, "upper bound, exclusive");
   def.attr<int32_t>("diag_num", 0, "number of diagonal elements set to diag_val", at_least("diag_num", 0));
-  def.attr<int32_t>("diag_step", 0, "distance of these elements minus one")
+  def.attr<int32_t>("diag_step", 0, "distance of these elements minus one", check_step)
       .attr<float>("diag_val", 1.0f, "value of these elements");
   return common_attrs(def)
       .cpu_any(of_real_dtype([]<class T>(TypeTag<T>, const KernelArgs& op) { return uniform<T>(op); }))
@@ -145,9 +146,11 @@ OpDef& like_slots(OpDef& def) {
 void declare_all() {
   const auto make_gaussian = of_real_dtype([]<class T>(TypeTag<T>, const KernelArgs& op) { return gaussian<T>(op); });
   const auto op = [](const char* type, const char* doc) -> OpDef& { return declare_op(type, __FILE__).doc(doc); };
-  uniform_attrs(shape_slots(op("uniform_random", "Out = random numbers, uniform in [min, max).")));
+  uniform_attrs(shape_slots(op("uniform_random", "Out = random numbers, uniform in [min, max).")),
+                at_least("diag_step", 0));
   uniform_attrs(like_slots(op("uniform_random_batch_size_like",
-                              "Out = random numbers, uniform in [min, max), with one extent taken from Input.")));
+                              "Out = random numbers, uniform in [min, max), with one extent taken from Input.")),
+                {});
   normal_attrs(shape_slots(op("gaussian_random", "Out = normally distributed random numbers.")))
       .ignores({"use_mkldnn"})
       .cpu_any(make_gaussian)
