@@ -36,15 +36,18 @@ REFUSED_HERE = {
     "fake_quantize_moving_average_abs_max": STATE,
     "fake_quantize_range_abs_max": r"InScale (must have|and X must hold (one|same) dtype)|window_size must be from",
     "filter_by_instag": r"Ins_tag must have a sequence",
+    "fsp": r"at least one pixel",
     "fused_embedding_fc_lstm": r"H\d+ and C\d+ must be|H\d+ must be",
     "fused_embedding_seq_pool": r"Ids must have|the id of sample",
     "fusion_gru": r"H\d+ must be|H\d+ must have",
     "fusion_lstm": r"H\d+ and C\d+ must be|H\d+ must be",
     "fusion_seqexpand_concat_fc": r"X must hold tensors",
-    "fusion_seqpool_concat": r"X must hold tensors",
+    "fusion_seqpool_concat": r"X must hold tensors|in one LoD level",
     "fusion_seqpool_cvm_concat": r"X must have at least|X must hold tensors",
     "gather_tree": r"Ids must have|Parents must be from",
-    "generate_mask_labels": r"ImInfo must be|LabelsInt\d+ must have|Rois must have|resolution must be above",
+    "generate_mask_labels": (
+        r"ImInfo must be|GtSegms must have polygons|LabelsInt\d+ must have|Rois must have|resolution must be above"
+    ),
     "generate_proposal_labels": (
         r"elements, got|images, got|ImInfo must be|RpnRois must be|bbox_reg_weights must be|"
         r"class_nums must be|GtClasses must be from"
@@ -57,7 +60,7 @@ REFUSED_HERE = {
     "gru": r"H\d+ must be|Weight must have",
     "gru_unit": r"Weight must have",
     "hash": r"mod_by must be at least|num_hash must be at least",
-    "im2sequence": r"Y must be|out_stride must be|paddings must be",
+    "im2sequence": r"Y must be|strides must be|out_stride must be|paddings must be",
     "inplace_abn": r"Mean must have|Variance must have",
     "linear_chain_crf": r"Emission and Label must have|Transition must be|Label must have (a tag|one level)",
     "load": r"seek and shape must name",
@@ -117,7 +120,7 @@ REFUSED_HERE = {
     "unfold": r"a window of|dilations must be|kernel_sizes must be",
     "unpool": r"ksize",
     "var_conv_2d": r"sequence|X must be \[-1, 1\]",
-    "warpctc": r"Label must have one level|Label of sample|Logits must have|LogitsLength must",
+    "warpctc": r"Label must have (one level|2 axes)|Label of sample|Logits must have|LogitsLength must",
     "while": r"Condition must be one bool",
     "yolov3_loss": r"GTLabel must be from|block\.append_op|downsample_ratio must be above",
 }
