@@ -93,11 +93,11 @@ void BlockGradients::commit(ir::Block& into) {
     try {
       declare_outputs(into, *op);
       strip_marks(*op);
-      const ir::Op made = *op;
+      const std::vector<ir::Slot> inputs = op->inputs, outputs = op->outputs;
       check_op(*op);
       infer_op(into, *op, [&](const std::string& name) { return reads_.version_meant(*op, name); });
-      keep_named(made.inputs, &op->inputs);
-      keep_named(made.outputs, &op->outputs);
+      keep_named(inputs, &op->inputs);
+      keep_named(outputs, &op->outputs);
     } catch (Error& e) {
       throw e.with_op(op->describe(index, into.idx())).with_while("appending gradient ops");
     }
