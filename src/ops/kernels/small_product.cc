@@ -55,10 +55,12 @@ HWY_INLINE void block_of_dots(const float* a, Rows b, int64_t first, int64_t n, 
 }
 
 template <class Rows> HWY_INLINE void dots_with(float alpha, const float* a, Rows b, int64_t k, int64_t n, float* out) {
-  constexpr int kAtOnce = kVectors > 1 ? 2 : 4;
   int64_t j = 0;
   if (k <= kBlock) {
-    for (; j + kAtOnce <= n; j += kAtOnce) block_of_dots<kAtOnce>(a, b, j, k, out + j);
+    if constexpr (kVectors == 1) {
+      for (; j + 4 <= n; j += 4) block_of_dots<4>(a, b, j, k, out + j);
+    }
+    for (; j + 2 <= n; j += 2) block_of_dots<2>(a, b, j, k, out + j);
     for (; j < n; ++j) block_of_dots<1>(a, b, j, k, out + j);
   }
   for (; j < n; ++j) out[j] = sum_of(k, Times(), a, b[j]);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "core/row_locks.h"
@@ -22,6 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kAhead = 16;  // rows between prefetching a line and reading it
 constexpr size_t kLine = 64;
+
+template <int kCount> using Count = std::integral_constant<int, kCount>;
 
 // A row that starts inside a cache line ends in another one.
 template <class T> HWY_INLINE void prefetch_row(const T* row, int64_t width) {
@@ -42,31 +45,39 @@ template <class D, class T = hn::TFromD<D>> HWY_INLINE hn::Vec<D> load(hn::Mask<
 #endif
 }
 
-// Calls fn(d, mask, j) for the elements of a row, one vector of d's width at a time. Rows are short: with native masked
-// loads and stores the last vector is masked; where it would touch memory after the row, the tail is processed one by
-// one.
-template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vector_of(D d, int64_t width, Fn&& fn) {
+// Calls fn(d, mask, count, j) for the elements of a row from j on, `count` vectors of d's width at a time: 4, then 1.
+// Rows are short: with native masked loads and stores the last vector is masked; where it would touch memory after the
+// row, the tail is processed one by one.
+template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vectors_of(D d, int64_t width, Fn&& fn) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto all = hn::FirstN(d, static_cast<size_t>(lanes));
   int64_t j = 0;
-  for (; j + lanes <= width; j += lanes) fn(d, all, j);
+  for (; j + 4 * lanes <= width; j += 4 * lanes) fn(d, all, Count<4>(), j);
+  for (; j + lanes <= width; j += lanes) fn(d, all, Count<1>(), j);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-  if (j < width) fn(d, hn::FirstN(d, static_cast<size_t>(width - j)), j);
+  if (j < width) fn(d, hn::FirstN(d, static_cast<size_t>(width - j)), Count<1>(), j);
 #else
   const hn::CappedTag<T, 1> one;
-  for (; j < width; ++j) fn(one, hn::FirstN(one, 1), j);
+  for (; j < width; ++j) fn(one, hn::FirstN(one, 1), Count<1>(), j);
 #endif
 }
 
 // In vectors no wider than the row: the cost of divisions and square roots grows with the width.
-template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
+template <class T, class Fn> HWY_INLINE void each_vectors(int64_t width, Fn&& fn) {
   if (width == 1) {
-    each_vector_of(hn::CappedTag<T, 1>(), width, fn);
+    each_vectors_of(hn::CappedTag<T, 1>(), width, fn);
   } else if (width <= 8) {  // NOLINT(bugprone-branch-clone): the same as above on a machine without vectors
-    each_vector_of(hn::CappedTag<T, 8>(), width, fn);
+    each_vectors_of(hn::CappedTag<T, 8>(), width, fn);
   } else {
-    each_vector_of(hn::ScalableTag<T>(), width, fn);
+    each_vectors_of(hn::ScalableTag<T>(), width, fn);
   }
+}
+
+// The same for fn(d, mask, j), one vector at a time.
+template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
+  each_vectors<T>(width, [&](auto d, auto mask, auto count, int64_t j) HWY_ATTR {
+    for (int i = 0; i < count; ++i) fn(d, mask, j + i * static_cast<int64_t>(hn::Lanes(d)));
+  });
 }
 
 template <class T> HWY_INLINE void copy_row(const T* from, int64_t width, T* to) {
@@ -102,11 +113,19 @@ template <class T> HWY_INLINE void pool_row(const GatherPart<T>& p, int64_t from
   }
   if (p.shared) add_shared_rows(p, from, to, out);
   const T length = static_cast<T>(to - from), over = p.pool == Pool::kSqrt ? std::sqrt(length) : length;
-  each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
-    auto sum = load(mask, d, p.shared ? out + j : row_of(p, p.ids[from]) + j);
-    for (int64_t i = p.shared ? to : from + 1; i < to; ++i) sum = hn::Add(sum, load(mask, d, row_of(p, p.ids[i]) + j));
-    if (p.pool != Pool::kSum) sum = hn::Div(sum, hn::Set(d, over));
-    hn::BlendedStore(sum, mask, d, out + j);
+  each_vectors<T>(p.width, [&](auto d, auto mask, auto count, int64_t j) HWY_ATTR {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    hn::Vec<decltype(d)> sums[count];
+    const T* row = p.shared ? out : row_of(p, p.ids[from]);
+    for (int v = 0; v < count; ++v) sums[v] = load(mask, d, row + j + v * lanes);
+    for (int64_t i = p.shared ? to : from + 1; i < to; ++i) {
+      row = row_of(p, p.ids[i]);
+      for (int v = 0; v < count; ++v) sums[v] = hn::Add(sums[v], load(mask, d, row + j + v * lanes));
+    }
+    for (int v = 0; v < count; ++v) {
+      if (p.pool != Pool::kSum) sums[v] = hn::Div(sums[v], hn::Set(d, over));
+      hn::BlendedStore(sums[v], mask, d, out + j + v * lanes);
+    }
   });
 }
 
@@ -144,16 +163,18 @@ void GatherDouble(const GatherPart<double>* p, int64_t n, int64_t begin, int64_t
   GatherParts(p, n, begin, end, out, stride);
 }
 
-template <class D, class M, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, int64_t j) {
-  const auto one = [&](int32_t k) HWY_ATTR {
-    auto g = load(mask, d, u.grads[k] + j);
+// Several vectors of a gradient, so that its chain, whose every link waits for the one before, is followed only once.
+template <int kCount, class D, class M, class T = hn::TFromD<D>>
+HWY_INLINE void gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, int64_t j, hn::Vec<D>* sums) {
+  const auto one = [&](int32_t k, int v) HWY_ATTR {
+    auto g = load(mask, d, u.grads[k] + j + v * static_cast<int64_t>(hn::Lanes(d)));
     if (u.factors) g = hn::Add(hn::Zero(d), hn::Mul(g, hn::Set(d, u.factors[k])));  // as a product of matrices
     return u.divisors ? hn::Div(g, hn::Set(d, u.divisors[k])) : g;
   };
-  auto sum = one(at);
-  for (int32_t k = u.next[at]; k >= 0; k = u.next[k]) sum = hn::Add(sum, one(k));
-  return sum;
+  for (int v = 0; v < kCount; ++v) sums[v] = one(at, v);
+  for (int32_t k = u.next[at]; k >= 0; k = u.next[k]) {
+    for (int v = 0; v < kCount; ++v) sums[v] = hn::Add(sums[v], one(k, v));
+  }
 }
 
 // Readers of one-element rows take no lock, but must see whole elements.
@@ -172,11 +193,15 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
       const int64_t at = u.rows[i + kAhead] * u.stride;
       prefetch_row(u.param + at, u.width);
       for (int s = 0; s < kStates; ++s) prefetch_row(u.state[s] + at, u.width);
+      prefetch_row(u.grads[u.first[i + kAhead]], u.width);
     }
     const int64_t at = u.rows[i] * u.stride;
     const RowLocks::Hold hold(u.param, u.rows[i], u.shared);
-    each_vector<T>(u.width, [&](auto d, auto mask, int64_t j)
-                                HWY_ATTR { step(d, mask, gradient(d, mask, u, u.first[i], j), at + j); });
+    each_vectors<T>(u.width, [&](auto d, auto mask, auto count, int64_t j) HWY_ATTR {
+      hn::Vec<decltype(d)> grads[count];
+      gradient<count>(d, mask, u, u.first[i], j, grads);
+      for (int v = 0; v < count; ++v) step(d, mask, grads[v], at + j + v * static_cast<int64_t>(hn::Lanes(d)));
+    });
   }
 }
 
