@@ -1,6 +1,6 @@
 """Records the nets of this folder: record_nets.py [NAME...], with an interpreter in which `import paddle.fluid` works.
 
-Run it with OMP_NUM_THREADS=1. Every net runs in its own process. --fluid PACKAGE --check compares instead.
+Every net runs in its own process, on one thread. --fluid PACKAGE --check compares with the records instead.
 """
 import argparse
 import importlib

@@ -142,6 +142,21 @@ def test_blocks_run(page, tmp_path):
                 "block %d\n%s\nprinted\n%s\nexpected\n%s" % (i, code, output, expected))
 
 
+@pytest.mark.slow(3)
+def test_the_training_script_of_a_page_also_runs_on_a_cluster(tmp_path):
+    """docs/do/clicks_to_answers.md tells readers to save two sections as train.py and to launch it."""
+    write, *train, _ = [code for code, *_ in blocks(os.path.join(ROOT, "docs", "do", "clicks_to_answers.md"))]
+    (tmp_path / "write.py").write_text(write)
+    (tmp_path / "train.py").write_text("".join(train))
+    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
+    for command in (["write.py"], ["-m", "anabranch", "launch", "--servers", "2", "--workers", "2", "train.py"]):
+        done = subprocess.run([sys.executable, *command], cwd=str(tmp_path), env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True)
+        assert done.returncode == 0, done.stdout
+    assert (tmp_path / "model" / "__model__").exists()
+    assert sorted(os.listdir(str(tmp_path / "run")))[-1] == "checkpoint-000004"
+
+
 def test_links_lead_somewhere():
     for page in glob.glob(os.path.join(ROOT, "*.md")) + [os.path.join(ROOT, page) for page in pages()]:
         with open(page) as f:
