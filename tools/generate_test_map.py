@@ -53,7 +53,7 @@ ROWS = [
      "terminal/ serving/ launch ray compared_strategies old_* guides inspection summary drawing checkpoints "
      "loop_reports loop_callbacks warm_start scripts/ saved_models/"),
     ("examples", "", "example*"),
-    ("docs", "", "documents house architecture reference coverage_page browser site guides"),
+    ("docs", "", "documents house instructions architecture reference coverage_page browser site guides"),
     ("benchmarks", "", "benchmark* op_table"),
     ("cmake, dev, tools", "", "project/"),
 ]
