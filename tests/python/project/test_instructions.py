@@ -1,4 +1,4 @@
-"""What pages tell readers to do: the files, headings, commands and options that they name exist."""
+"""Pages tell readers to open files and to run commands: the files, headings, commands and options that they name exist."""
 import argparse
 import os
 import re
