@@ -1,4 +1,4 @@
-"""Pages tell readers to open files and to run commands: the files, headings, commands and options that they name exist."""
+"""Files, headings, commands and options that pages name exist, so that readers can follow the instructions."""
 import argparse
 import os
 import re
