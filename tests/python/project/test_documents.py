@@ -142,17 +142,31 @@ def test_blocks_run(page, tmp_path):
                 "block %d\n%s\nprinted\n%s\nexpected\n%s" % (i, code, output, expected))
 
 
+def run(folder, *command):
+    """The output of a command of Python."""
+    done = subprocess.run([sys.executable, *command], cwd=str(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")), universal_newlines=True)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.slow(3)
+def test_the_script_of_a_page_for_one_worker_also_runs_on_several(tmp_path):
+    """docs/clusters.md tells readers to replace the role, and to launch the script."""
+    script = blocks(os.path.join(ROOT, "docs", "clusters.md"))[-1][0]
+    role, = re.findall(r"^    (role = .*)$", read("docs", "clusters.md"), re.M)
+    (tmp_path / "train.py").write_text(re.sub(r"^role = .*$", role, script, flags=re.M))
+    assert "worker 0 of 2" in run(tmp_path, "-m", "anabranch", "launch", "--nproc", "2", "train.py")
+
+
 @pytest.mark.slow(3)
 def test_the_training_script_of_a_page_also_runs_on_a_cluster(tmp_path):
     """docs/do/clicks_to_answers.md tells readers to save two sections as train.py and to launch it."""
     write, *train, _ = [code for code, *_ in blocks(os.path.join(ROOT, "docs", "do", "clicks_to_answers.md"))]
     (tmp_path / "write.py").write_text(write)
     (tmp_path / "train.py").write_text("".join(train))
-    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
-    for command in (["write.py"], ["-m", "anabranch", "launch", "--servers", "2", "--workers", "2", "train.py"]):
-        done = subprocess.run([sys.executable, *command], cwd=str(tmp_path), env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, universal_newlines=True)
-        assert done.returncode == 0, done.stdout
+    run(tmp_path, "write.py")
+    run(tmp_path, "-m", "anabranch", "launch", "--servers", "2", "--workers", "2", "train.py")
     assert (tmp_path / "model" / "__model__").exists()
     assert sorted(os.listdir(str(tmp_path / "run")))[-1] == "checkpoint-000004"
 

@@ -1,5 +1,6 @@
 """Files, headings, commands and options that pages name exist, so that readers can follow the instructions."""
 import argparse
+import functools
 import os
 import re
 import subprocess
@@ -75,7 +76,14 @@ def unknown_options(line):
 
 def unknown(text):
     lines = (first or second for first, second in SHOWN.findall(text.replace("\\\n", " ")))
-    return [(line, found) for line in lines for found in unknown_options(" ".join(line.split("\n")))]
+    return [(line, found) for line in lines for found in unknown_options(" ".join(line.split("\n")))] + [
+        ("./dev", name) for name in re.findall(r"\./dev\s+([a-z][\w-]*)", text) if name not in of_dev()]
+
+
+@functools.lru_cache
+def of_dev():
+    told = subprocess.check_output([os.path.join(ROOT, "dev"), "--help"], text=True)
+    return set(re.findall(r"^  ([\w-]+) ", told, re.M))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -90,6 +98,6 @@ def test_what_does_not_exist_is_found():
     text = "# One\n`engine/gone.h`, `src/ir/program.h`, `engine/binding.h`, [a](#one), [b](#two), `anabranch serv`\n"
     assert missing_files("README.md", text) == ["engine/gone.h"]
     assert missing_headings("README.md", text) == ["#two"]
-    assert unknown(text) == [("anabranch serv", "serv")]
+    assert unknown(text + "    ./dev tset --fast\n") == [("anabranch serv", "serv"), ("./dev", "tset")]
     assert unknown_options("anabranch serve model --ports 80    a comment --x") == ["--ports"]
     assert unknown_options("anabranch launch --nproc 2 --worker 3 train.py --epochs 3") == ["--worker"]
