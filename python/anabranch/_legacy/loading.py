@@ -12,12 +12,12 @@ from .user_files import is_users
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Compiles a file of the user; no bytecode is read or written."""
+    """Loads a file of the user. Python's own bytecode of the file is neither read nor written."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         code, self._given = rewriting.compiled(self.get_data(path), path)
-        return code  # type: ignore[return-value]
+        return code
 
     def exec_module(self, module: ModuleType) -> None:
         code = self.get_code(module.__name__)
@@ -51,7 +51,7 @@ def run_file(path: str) -> None:
     main.__dict__.update(given, __file__=path, __builtins__=__builtins__, __cached__=None)
     before, sys.modules["__main__"] = sys.modules["__main__"], main
     try:
-        exec(code, main.__dict__)  # type: ignore[arg-type]  # noqa: S102 - the user's own file
+        exec(code, main.__dict__)  # noqa: S102 - the user's own file
     finally:
         sys.modules["__main__"] = before
 

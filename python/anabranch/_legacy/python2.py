@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from . import python2_names, user_files
+from . import python2_names
 
 #: Syntax of Python 2 that lib2to3 rewrites.
 _FIXERS = ["lib2to3.fixes.fix_" + name for name in (
@@ -47,7 +48,20 @@ def _text(source: bytes) -> str:
     return source.decode(coding, "replace").replace("\r\n", "\n").lstrip("\ufeff")
 
 
-def parsed(source: bytes, path: str) -> tuple[ast.Module, dict[str, Any]]:
+class Facts(NamedTuple):
+    """What is known about a file besides its tree."""
+
+    #: Names that its module may need.
+    names: Iterable[str]
+    #: Whether it has the meaning of Python 2.
+    python2: bool
+    #: Whether it does not compile as Python 3.
+    converted: bool
+    #: Whether it tries to import a module, and uses another one without it.
+    choosing: bool
+
+
+def parsed(source: bytes, path: str) -> tuple[ast.Module, Facts]:
     """Parses a file.
 
     Args:
@@ -55,33 +69,34 @@ def parsed(source: bytes, path: str) -> tuple[ast.Module, dict[str, Any]]:
         path (str): its path.
 
     Returns:
-        tuple: tree, and the names that its module needs.
+        tuple: tree, and what else is known about the file.
 
     Raises:
         SyntaxError: the file is neither Python 3 nor Python 2.
     """
+    converted = choosing = False
     try:
         tree = ast.parse(source, path)
-        compile(tree, path, "exec", dont_inherit=True)  # finds more than the parser
+        compile(source, path, "exec", dont_inherit=True)  # finds more than the parser
     except SyntaxError as e:
-        tree = _converted(source, path, e)
-        program.append(path)
+        tree, converted = _converted(source, path, e), True
     else:
-        if b"ImportError" in source or b"ModuleNotFoundError" in source or b"except:" in source:
-            user_files.choosing.add(path)
+        choosing = any(sign in source for sign in (b"ImportError", b"ModuleNotFoundError", b"except:"))
         if not program or _KNOWS_BOTH.search(source):
-            return tree, {} if b"NameError" in source else python2_names.ONLY_THERE
+            names = () if b"NameError" in source else python2_names.ONLY_THERE
+            return tree, Facts(names, False, False, choosing)
     futures = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
                for alias in node.names}
-    tree = _Meaning("division" not in futures).visit(tree)
-    return tree, {**python2_names.BUILTINS, _NAMES: python2_names}
+    tree = ast.fix_missing_locations(_Meaning("division" not in futures).visit(tree))
+    return tree, Facts({*python2_names.BUILTINS, NAMES}, True, converted, choosing)
 
 
-_NAMES = "__anabranch_python2__"
+#: Name of :mod:`python2_names` in rewritten files.
+NAMES = "__anabranch_python2__"
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(ast.Name(_NAMES, ast.Load()), name, ast.Load()), list(args), [])
+    return ast.Call(ast.Attribute(ast.Name(NAMES, ast.Load()), name, ast.Load()), list(args), [])
 
 
 class _Meaning(ast.NodeTransformer):
