@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from .on_import import when_imported
 from .user_files import is_users
 
 
@@ -85,6 +86,10 @@ def _random_integers(low: Any, high: Any = None, size: Any = None) -> Any:
     return numpy.random.randint(first, last + 1, size=size)
 
 
+def _add_random_integers(module: Any) -> None:
+    module.random_integers = _random_integers
+
+
 #: Functions that are wrapped: wrapper -> names.
 _WRAPPED = ((_making, ("array", "asarray", "asanyarray")),
             (_reading, ("save", "savez", "savez_compressed", "shape", "size", "max", "min", "sum", "amax", "amin")),
@@ -111,6 +116,6 @@ def install() -> None:
     for wrapper, names in _WRAPPED:
         for name in names:
             setattr(numpy, name, wrapper(getattr(numpy, name)))
-    numpy.random.random_integers = _random_integers
+    when_imported("numpy.random", _add_random_integers)
     # Numbers in lists are printed as before: [0.5] instead of [np.float64(0.5)].
     numpy.set_printoptions(legacy="1.25")

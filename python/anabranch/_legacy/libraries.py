@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
-import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from .on_import import when_imported
 
 
 def _add(owner: Any, **names: Any) -> None:
@@ -73,39 +72,7 @@ _MODULES: dict[str, Callable[[ModuleType], None]] = {
     "pandas": _pandas}
 
 
-class _Loader(importlib.abc.Loader):
-    """Loads a module by its own loader, then adds names to it."""
-
-    def __init__(self, own: Any, added: Callable[[ModuleType], None]) -> None:
-        self._own, self._added = own, added
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._own.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__loader__ = self._own
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._own
-        self._own.exec_module(module)
-        self._added(module)
-
-
-class Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules of :data:`_MODULES`."""
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in _MODULES:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        spec.loader = _Loader(spec.loader, _MODULES[fullname])
-        return spec
-
-
 def install() -> None:
     """Adds the names to modules that have been imported, and to those that will be, in this process."""
     for name, added in _MODULES.items():
-        if name in sys.modules:
-            added(sys.modules[name])
-    sys.meta_path.insert(0, Finder())
+        when_imported(name, added)

@@ -1,7 +1,6 @@
 """Loads the files of the user as ``rewriting.py`` has them."""
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 from types import CodeType, ModuleType
@@ -25,17 +24,16 @@ class _Loader(importlib.machinery.SourceFileLoader):
         exec(code, module.__dict__)  # noqa: S102 - the user's own file, as an import runs it
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:  # a base class of importlib.abc would be slow to import
     """Finds what Python's own finder finds, and loads it by :class:`_Loader` where it is a file of the user."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if fullname in sys.builtin_module_names:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader \
-                or not is_users(spec.origin or ""):
-            return None
-        spec.loader = _Loader(fullname, spec.origin or "")
+        if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader \
+                and is_users(spec.origin or ""):
+            spec.loader = _Loader(fullname, spec.origin or "")
         return spec
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 from types import ModuleType
@@ -14,7 +13,7 @@ from .. import _absent
 from ..fluid.errors import NotAllowed
 from ..fluid.framework import gpu
 from ..fluid.framework.version_check import FLUID_VERSION
-from . import imported, libraries, loading, python2_names, six_names, standard_library, today
+from . import imported, libraries, loading, on_import, python2_names, six_names, standard_library, today
 
 OLD, _NEW = "paddle", "anabranch"  # of scripts; of this package
 #: Modules whose names are in another module here.
@@ -71,7 +70,8 @@ class _Completing(importlib.machinery.SourceFileLoader):
         complete(module)
 
 
-class OwnFinder(importlib.abc.MetaPathFinder):
+# No finder or loader here is a subclass of a class of importlib.abc, which is slow to import.
+class OwnFinder:
     """Finds modules of this package that are imported from now on and whose names are not complete."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
@@ -89,7 +89,7 @@ def _incomplete() -> frozenset[str]:
     return frozenset(_absent.table.part("names")) | frozenset(imported.table())
 
 
-class _Alias(importlib.abc.Loader):
+class _Alias:
     """Loads a module of this package under another name: it is the same object."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
@@ -112,7 +112,7 @@ def _keep_functions(module: ModuleType, old: str) -> None:
             sys.modules.setdefault("%s.%s" % (old, name[len(start):]), sys.modules[name])
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds ``paddle.x.y`` where this package has ``anabranch.x.y``, or Fluid's table has it."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
@@ -194,6 +194,6 @@ def install() -> None:
         complete(sys.modules[name])
     _top()
     gpu.take_cpu()
-    for part in (today, loading, python2_names, standard_library, libraries, six_names):
+    for part in (on_import, today, loading, python2_names, standard_library, libraries, six_names):
         part.install()
     atexit.register(_list_reached)

@@ -12,21 +12,26 @@ from typing import Any
 
 import numpy
 
+from .on_import import when_imported
+
 _SCALARS: dict[str, tuple[type, ...]] = {
     "int": (numpy.int8, numpy.int16, numpy.int32, numpy.int64),
     "uint": (numpy.uint8, numpy.uint16, numpy.uint32, numpy.uint64),
     "float": (numpy.float16, numpy.float32, numpy.float64, numpy.longdouble),
     "complex": (numpy.complex64, numpy.complex128, numpy.clongdouble),
     "others": (bool, object, bytes, str, numpy.void)}
-#: Keywords that have other names now: function -> {old: new}; None if the argument had no effect any more.
-_KEYWORDS: dict[str, dict[str, str | None]] = {
-    "reshape": {"newshape": "shape"}, "in1d": {"ar1": "element", "ar2": "test_elements"},
-    "percentile": {"interpolation": "method"}, "nanpercentile": {"interpolation": "method"},
-    "quantile": {"interpolation": "method"}, "nanquantile": {"interpolation": "method"},
-    "histogram": {"normed": "density"}, "histogram2d": {"normed": "density"}, "histogramdd": {"normed": "density"},
-    "corrcoef": {"bias": None, "ddof": None}, "save": {"fix_imports": None}, "array2string": {"style": None},
-    "linalg.matrix_rank": {"M": "A"}, "testing.assert_array_equal": {"x": "actual", "y": "desired"},
-    "testing.assert_array_almost_equal": {"x": "actual", "y": "desired"}}
+#: Keywords that have other names now: module -> function -> {old: new}; None if the argument had no effect any more.
+_KEYWORDS: dict[str, dict[str, dict[str, str | None]]] = {
+    "numpy": {
+        "reshape": {"newshape": "shape"}, "in1d": {"ar1": "element", "ar2": "test_elements"},
+        "percentile": {"interpolation": "method"}, "nanpercentile": {"interpolation": "method"},
+        "quantile": {"interpolation": "method"}, "nanquantile": {"interpolation": "method"},
+        "histogram": {"normed": "density"}, "histogram2d": {"normed": "density"}, "histogramdd": {"normed": "density"},
+        "corrcoef": {"bias": None, "ddof": None}, "save": {"fix_imports": None}, "array2string": {"style": None}},
+    "numpy.linalg": {"matrix_rank": {"M": "A"}},
+    "numpy.testing": {
+        "assert_array_equal": {"x": "actual", "y": "desired"},
+        "assert_array_almost_equal": {"x": "actual", "y": "desired"}}}
 
 
 class _ByType(dict):  # type: type[dict[Any, Any]]
@@ -137,6 +142,11 @@ def _renamed(original: Any, keywords: dict[str, str | None]) -> Any:
     return wrapped
 
 
+def _rename(functions: dict[str, dict[str, str | None]], owner: Any) -> None:
+    for name, keywords in functions.items():
+        setattr(owner, name, _renamed(getattr(owner, name), keywords))
+
+
 def _summing(original: Any) -> Any:
     """``sum``: an iterator counts as the numbers that it yields."""
     @functools.wraps(original)
@@ -165,8 +175,6 @@ def install() -> None:
         numpy.compat = sys.modules["numpy.compat"] = _compat()  # type: ignore[attr-defined]
     for module in (numpy.lib, numpy.lib.stride_tricks):
         module.__getattr__ = _of_numpy(vars(module).get("__getattr__"))  # type: ignore[method-assign]
-    for path, keywords in _KEYWORDS.items():
-        *folders, name = path.split(".")
-        owner = functools.reduce(getattr, folders, numpy)
-        setattr(owner, name, _renamed(getattr(owner, name), keywords))
+    for owner, functions in _KEYWORDS.items():
+        when_imported(owner, functools.partial(_rename, functions))
     numpy.sum = _summing(numpy.sum)

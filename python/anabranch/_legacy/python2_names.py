@@ -5,7 +5,6 @@ import builtins
 import collections.abc
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
 import itertools
 import numbers
@@ -111,10 +110,12 @@ MODULES: dict[str, tuple[str, ...]] = {
     "commands": ("subprocess",), "thread": ("_thread",), "HTMLParser": ("html.parser",),
     "SocketServer": ("socketserver",), "BaseHTTPServer": ("http.server",), "SimpleHTTPServer": ("http.server",),
     "cookielib": ("http.cookiejar",), "Tkinter": ("tkinter",), "xmlrpclib": ("xmlrpc.client",),
-    "dummy_thread": ("_thread",), "UserDict": ("collections",), "sets": ("builtins",)}
+    "dummy_thread": ("_thread",), "UserDict": ("collections",), "sets": ("builtins",),
+    "xml.etree.cElementTree": ("xml.etree.ElementTree",)}
 
 
-class _Loader(importlib.abc.Loader):
+# Neither is a subclass of a class of importlib.abc, which is slow to import.
+class _Loader:
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         found = [importlib.import_module(name) for name in MODULES[spec.name]]
         made = ModuleType(spec.name, "Names of %s." % ", ".join(MODULES[spec.name]))
@@ -129,7 +130,7 @@ class _Loader(importlib.abc.Loader):
         """Does nothing, because ``create_module`` returned a complete module."""
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds modules of Python 2 for files of the user. Installed packages do not find
     them, because they use such imports to detect the version of Python."""
 
@@ -139,13 +140,24 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, _Loader())
 
 
+#: Names of ``urllib`` in Python 2 -> their module. Its modules were imported by Fluid, so scripts do not import them.
+_URLLIB = {"quote": "parse", "quote_plus": "parse", "unquote": "parse", "unquote_plus": "parse", "urlencode": "parse",
+           "urlopen": "request", "urlretrieve": "request"}
+
+
+def _of_urllib(name: str) -> Any:
+    if name in ("error", "parse", "request", "response"):
+        return importlib.import_module("urllib." + name)
+    if name in _URLLIB:
+        return getattr(importlib.import_module("urllib." + _URLLIB[name]), name)
+    raise AttributeError("module 'urllib' has no attribute %r" % name)
+
+
 def install() -> None:
     """Adds the modules, and names of the standard library that only Python 2 had, in this process."""
     import os
     import urllib
-    import urllib.error
-    import urllib.parse
-    import urllib.request
+    urllib.__getattr__ = _of_urllib  # type: ignore[attr-defined]
     sys.meta_path.append(Finder())
     for module, names in (
             (itertools, {"izip": zip, "imap": map, "ifilter": filter, "izip_longest": itertools.zip_longest}),
@@ -155,10 +167,7 @@ def install() -> None:
                       "split": lambda text, *args: text.split(*args), "strip": lambda text, *args: text.strip(*args),
                       "replace": lambda text, *args: text.replace(*args), "lower": str.lower, "upper": str.upper}),
             (sys, {"maxint": sys.maxsize, "setdefaultencoding": lambda name: None}),
-            (os, {"getcwdu": os.getcwd}),
-            (urllib, {**{name: getattr(urllib.parse, name) for name in (
-                "quote", "quote_plus", "unquote", "unquote_plus", "urlencode")},
-                "urlopen": urllib.request.urlopen, "urlretrieve": urllib.request.urlretrieve})):
+            (os, {"getcwdu": os.getcwd})):
         for name, value in names.items():
             if not hasattr(module, name):
                 setattr(module, name, value)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
 import io
 import operator
@@ -92,7 +91,8 @@ _SIX: dict[str, Any] = {
     "get_unbound_function": lambda function: function, "assertCountEqual": lambda it, *args: it.assertCountEqual(*args)}
 
 
-class _Loader(importlib.abc.Loader):
+# Neither is a subclass of a class of importlib.abc, which is slow to import.
+class _Loader:
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         name = spec.name.partition("six.moves.")[2]
         if name:
@@ -121,7 +121,7 @@ class _Whole(_Loader):
         module.__spec__ = self._spec
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds ``six``. It is the last finder, so that an installed one is used."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:

@@ -1,23 +1,19 @@
 """Names that Python 3.7 had in its standard library and newer versions lack."""
 from __future__ import annotations
 
-import base64
 import builtins
 import collections
 import collections.abc
-import fractions
 import functools
-import html
-import html.parser
 import importlib
 import inspect
 import json
 import math
-import platform
-import random
 import sys
 import time
 from typing import Any
+
+from .on_import import when_imported
 
 
 @functools.wraps(inspect.getfullargspec)
@@ -38,16 +34,34 @@ def _getargspec(function: Any) -> Any:
 
 _ArgSpec = collections.namedtuple("_ArgSpec", "args varargs keywords defaults")
 
-#: (module, name, what it was)
-_NAMES: list[tuple[Any, str, Any]] = [
-    *((collections, name, getattr(collections.abc, name)) for name in collections.abc.__all__),
-    (time, "clock", time.perf_counter), (fractions, "gcd", math.gcd), (inspect, "getargspec", _getargspec),
-    (inspect, "ArgSpec", _ArgSpec), (base64, "encodestring", base64.encodebytes),
-    (base64, "decodestring", base64.decodebytes),
-    (html.parser.HTMLParser, "unescape", lambda self, text: html.unescape(text)),
-    (platform, "linux_distribution", lambda *args, **kwargs: ("", "", "")),
-    (platform, "dist", lambda *args, **kwargs: ("", "", "")),
-]
+def _unescape(self: Any, text: str) -> str:
+    import html
+    return html.unescape(text)
+
+
+def _base64(module: Any) -> dict[str, Any]:
+    return {"encodestring": module.encodebytes, "decodestring": module.decodebytes}
+
+
+def _platform(_: Any) -> dict[str, Any]:
+    return dict.fromkeys(("linux_distribution", "dist"), lambda *args, **kwargs: ("", "", ""))
+
+
+#: Module -> function of the module that gives the names which it lacks.
+_NAMES: dict[str, Any] = {
+    "collections": lambda _: {name: getattr(collections.abc, name) for name in collections.abc.__all__},
+    "time": lambda _: {"clock": time.perf_counter}, "fractions": lambda _: {"gcd": math.gcd},
+    "inspect": lambda _: {"getargspec": _getargspec, "ArgSpec": _ArgSpec}, "base64": _base64, "platform": _platform}
+
+
+def _add(names: Any, module: Any) -> None:
+    for name, value in names(module).items():
+        if not hasattr(module, name):
+            setattr(module, name, value)
+
+
+def _add_unescape(module: Any) -> None:
+    _add(lambda _: {"unescape": _unescape}, module.HTMLParser)
 
 
 def _without(function: Any, *gone: str) -> Any:
@@ -60,25 +74,28 @@ def _without(function: Any, *gone: str) -> Any:
     return wrapped
 
 
-def _sample(population: Any, *args: Any, **kwargs: Any) -> Any:
-    if isinstance(population, collections.abc.Set):
-        population = tuple(population)
-    return _original_sample(population, *args, **kwargs)
+def _random(random: Any) -> None:
+    """Arguments that functions of ``random`` accepted."""
+    original_sample, original_shuffle, original_randint = random.sample, random.shuffle, random.randint
 
+    def sample(population: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(population, collections.abc.Set):
+            population = tuple(population)
+        return original_sample(population, *args, **kwargs)
 
-def _shuffle(x: Any, random: Any = None) -> None:
-    if random is None:
-        return _original_shuffle(x)
-    for i in reversed(range(1, len(x))):
-        j = int(random() * (i + 1))
-        x[i], x[j] = x[j], x[i]
+    def shuffle(x: Any, random: Any = None) -> None:
+        if random is None:
+            return original_shuffle(x)
+        for i in reversed(range(1, len(x))):
+            j = int(random() * (i + 1))
+            x[i], x[j] = x[j], x[i]
 
-
-def _randint(a: Any, b: Any) -> Any:
-    return _original_randint(*(int(end) if isinstance(end, float) and end.is_integer() else end for end in (a, b)))
-
-
-_original_sample, _original_shuffle, _original_randint = random.sample, random.shuffle, random.randint
+    def randint(a: Any, b: Any) -> Any:
+        return original_randint(*(int(end) if isinstance(end, float) and end.is_integer() else end for end in (a, b)))
+    if sys.version_info >= (3, 11):
+        random.sample, random.shuffle = sample, shuffle
+    if sys.version_info >= (3, 12):
+        random.randint = randint
 
 
 @functools.wraps(open)
@@ -91,18 +108,15 @@ _original_open = open
 
 def install() -> None:
     """Adds what this version of Python lacks, in this process."""
-    for owner, name, value in _NAMES:
-        if not hasattr(owner, name):
-            setattr(owner, name, value)
+    for owner, names in _NAMES.items():
+        when_imported(owner, functools.partial(_add, names))
+    when_imported("html.parser", _add_unescape)
+    when_imported("random", _random)
     inspect.getfullargspec = _getfullargspec
     if sys.version_info >= (3, 9):
-        sys.modules.setdefault("xml.etree.cElementTree", importlib.import_module("xml.etree.ElementTree"))
         json.loads, json.load = _without(json.loads, "encoding"), _without(json.load, "encoding")
     if sys.version_info >= (3, 11):
-        random.sample, random.shuffle = _sample, _shuffle
         builtins.open = _open
-    if sys.version_info >= (3, 12):
-        random.randint = _randint
     for module, replaced in (("imp", _Imp), ):
         if sys.version_info >= (3, 12):
             sys.modules.setdefault(module, replaced)  # type: ignore[arg-type]

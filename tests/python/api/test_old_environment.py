@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 
 import pytest
 from repository import DATA, PYTHON, SUPPORT
@@ -139,3 +140,41 @@ def test_an_error_shows_the_line_of_the_script(tmp_path):
     lines = run(tmp_path, "script.py", 1).stderr.splitlines()
     assert lines[-1] == "IndexError: list index out of range"
     assert any('other.py", line 2, in f' in line for line in lines) and not any("_legacy" in line for line in lines)
+
+
+LATE = """
+import sys
+import paddle.fluid as fluid
+slow = {"email", "fractions", "html.parser", "http.client", "importlib.metadata", "lib2to3", "numpy.random",
+        "numpy.testing", "ssl", "unittest", "urllib.request", "xml.etree.ElementTree", "zipfile"}
+print(sorted(slow & set(sys.modules)))
+import numpy as np
+import random
+import urllib
+from urllib import urlopen
+import xml.etree.cElementTree as tree
+from fractions import gcd
+from html.parser import HTMLParser
+print(urllib.request.urlopen is urlopen, urllib.quote("a b"), tree.fromstring("<a/>").tag, gcd(4, 6))
+print(HTMLParser().unescape("&lt;"), random.sample({1}, 1), np.random.random_integers(1, 1))
+np.testing.assert_array_equal(x=[1], y=[1])
+print(type(np.random.__loader__).__name__, hasattr(urllib, "none"))
+"""
+
+
+def test_modules_that_are_slow_to_import_are_changed_when_the_script_imports_them(tmp_path):
+    (tmp_path / "script.py").write_text(LATE)
+    assert run(tmp_path, "script.py").stdout.splitlines() == [
+        "[]", "True a%20b a 2", "< [1] 1", "SourceFileLoader False"]
+
+
+@pytest.mark.parametrize("name", ["script.py", "script.zip"])
+def test_an_archive_runs_under_any_name(name, tmp_path):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("__main__.py", "import sys\nprint(__name__, sys.argv[1:])\n")
+    assert run(tmp_path, name).stdout == "__main__ []\n"
+
+
+def test_a_script_may_hold_the_bytes_of_an_archive(tmp_path):
+    (tmp_path / "script.py").write_bytes(b"print(len(b'PK\5\6'))\n")
+    assert run(tmp_path, "script.py").stdout == "4\n"
