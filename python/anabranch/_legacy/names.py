@@ -124,7 +124,8 @@ class Finder:
             if e.name is None or not here(fullname).startswith(e.name):
                 raise
             return None
-        return importlib.machinery.ModuleSpec(fullname, _Alias(), is_package=hasattr(module, "__path__"))
+        loader: Any = _Alias()
+        return importlib.machinery.ModuleSpec(fullname, loader, is_package=hasattr(module, "__path__"))
 
 
 def _show_version() -> None:

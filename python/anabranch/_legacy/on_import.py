@@ -58,4 +58,4 @@ class Finder:
 
 def install() -> None:
     """Adds the finder, in this process."""
-    sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder())

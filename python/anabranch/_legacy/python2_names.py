@@ -137,7 +137,7 @@ class Finder:
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if fullname not in MODULES or not imported_by_user():
             return None
-        return importlib.machinery.ModuleSpec(fullname, _Loader())
+        return importlib.machinery.ModuleSpec(fullname, _Loader())  # type: ignore[arg-type]
 
 
 #: Names of ``urllib`` in Python 2 -> their module. Its modules were imported by Fluid, so scripts do not import them.
@@ -157,7 +157,7 @@ def install() -> None:
     """Adds the modules, and names of the standard library that only Python 2 had, in this process."""
     import os
     import urllib
-    urllib.__getattr__ = _of_urllib  # type: ignore[attr-defined]
+    urllib.__getattr__ = _of_urllib  # type: ignore[method-assign]
     sys.meta_path.append(Finder())
     for module, names in (
             (itertools, {"izip": zip, "imap": map, "ifilter": filter, "izip_longest": itertools.zip_longest}),

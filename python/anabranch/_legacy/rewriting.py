@@ -8,6 +8,7 @@ import ast
 import functools
 import re
 from types import CodeType
+from typing import Any
 
 from . import helpers, python2, python2_names, user_files
 from .kept_code import Entry, Rewritten
@@ -32,8 +33,8 @@ _LEAVES = (ast.Constant, ast.Name, ast.expr_context, ast.operator, ast.unaryop, 
 
 def _call(at: ast.expr, name: str, *args: ast.expr) -> ast.Call:
     """A call of one of the helpers, with the location of what it replaces."""
-    place = dict(lineno=at.lineno, col_offset=at.col_offset, end_lineno=at.end_lineno,
-                 end_col_offset=at.end_col_offset)
+    place: dict[str, Any] = dict(lineno=at.lineno, col_offset=at.col_offset, end_lineno=at.end_lineno,
+                                 end_col_offset=at.end_col_offset)
     helpers = ast.Name(HELPERS, ast.Load(), **place)
     return ast.Call(ast.Attribute(helpers, name, ast.Load(), **place), list(args), [], **place)
 

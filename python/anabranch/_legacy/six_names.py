@@ -126,9 +126,10 @@ class Finder:
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if fullname in ("six", "six.moves"):
-            return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=True)
+            return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=True)  # type: ignore[arg-type]
         if fullname.startswith("six.moves.") and fullname[len("six.moves."):] in _MOVED:
-            return importlib.machinery.ModuleSpec(fullname, _Whole(), is_package=fullname == "six.moves.urllib")
+            loader: Any = _Whole()
+            return importlib.machinery.ModuleSpec(fullname, loader, is_package=fullname == "six.moves.urllib")
         return None
 
 
