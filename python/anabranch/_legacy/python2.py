@@ -49,7 +49,7 @@ def _text(source: bytes) -> str:
 
 
 class Facts(NamedTuple):
-    """What is known about a file besides its tree."""
+    """Properties of a file, besides its tree."""
 
     #: Names that its module may need.
     names: Iterable[str]

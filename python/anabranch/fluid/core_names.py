@@ -63,6 +63,16 @@ def get_op_attrs_default_value(op_type: bytes | str) -> dict[str, Any]:
     return {a["name"]: a["default"] for a in _core.op_info(_checked(name))["attrs"] if a.get("default") is not None}
 
 
+def get_all_op_protos() -> list[bytes]:
+    """list of bytes: the declarations of all operators, as messages ``OpProto`` of ``framework.proto``.
+
+    >>> any(b"reshape2" in message for message in get_all_op_protos())
+    True
+    """
+    from .framework.op_protos import serialized_op_protos
+    return serialized_op_protos()
+
+
 def _is_program_version_supported(version: int) -> bool:
     """bool: whether programs of files of this version can be read.
 
@@ -89,7 +99,7 @@ def install(module: dict[str, Any]) -> None:
     module.update(dict.fromkeys(_NOTHING, _nothing))
     module.update({name: globals()[name] for name in (
         "has_avx_core", "has_noavx_core", "size_of_dtype", "has_non_empty_grad_op_maker",
-        "get_op_attrs_default_value", "_is_program_version_supported")})
+        "get_all_op_protos", "get_op_attrs_default_value", "_is_program_version_supported")})
     tensor: Any = _core.LoDTensor
     tensor._alloc_float, tensor._alloc_double = _allocate("float32"), _allocate("float64")
     tensor._alloc_int, tensor._alloc_int64 = _allocate("int32"), _allocate("int64")

@@ -122,7 +122,7 @@ def test_nothing_is_written_where_python_writes_nothing(file, rewrites, monkeypa
 
 def test_a_folder_that_cannot_be_written_changes_nothing(file, rewrites):
     with open(os.path.join(os.path.dirname(file), "__pycache__"), "w"):
-        pass  # nobody can create a folder of this name
+        pass  # a folder of this name cannot be created
     assert [value(SOURCE, file) for _ in range(2)] == [("3", range(2))] * 2
     assert rewrites == ["net.py"] * 2
 

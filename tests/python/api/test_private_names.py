@@ -237,6 +237,21 @@ def test_functions_of_core_about_operators():
     assert core._is_program_version_supported(0) and not core._is_program_version_supported(10**9)
 
 
+def test_declarations_of_operators_are_messages():
+    framework_pb2 = pytest.importorskip("anabranch.fluid.proto.framework_pb2")
+    messages = core.get_all_op_protos()
+    assert {type(message) for message in messages} == {bytes}
+    protos = {proto.type: proto for proto in map(framework_pb2.OpProto.FromString, messages)}
+    assert set(protos) == {proto.type for proto in fluid.op.get_all_op_protos()}
+    reshape = protos["reshape2"]
+    assert [(slot.name, slot.duplicable, slot.dispensable) for slot in reshape.inputs] == [
+        ("X", False, False), ("Shape", False, True), ("ShapeTensor", True, True)]
+    assert [(slot.name, slot.intermediate) for slot in reshape.outputs] == [("Out", False), ("XShape", True)]
+    shape, role = (next(it for it in reshape.attrs if it.name == name) for name in ("shape", "op_role"))
+    assert (shape.type, shape.generated) == (framework_pb2.INTS, False)
+    assert role.type == framework_pb2.INT
+
+
 @pytest.mark.parametrize("kind, dtype", [("float", "float32"), ("double", "float64"), ("int", "int32")])
 def test_a_tensor_is_allocated_by_its_dims(kind, dtype):
     tensor = core.LoDTensor()

@@ -123,3 +123,42 @@ def get_all_op_protos() -> list[OpProto]:
         True
     """
     return list(OpProtoHolder.instance().op_proto_map.values())
+
+
+def _number(value: int) -> bytes:
+    made = bytearray()
+    while value > 127:
+        made.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*made, value))
+
+
+def _fields(*values: Any) -> bytes:
+    """The fields 1, 2, ... of a message: a text, a number, or a list of messages; None for a field that is not set."""
+    made = b""
+    for field, value in enumerate(values, 1):
+        if isinstance(value, int):
+            made += _number(field << 3) + _number(value)
+            continue
+        for one in () if value is None else [value.encode()] if isinstance(value, str) else value:
+            made += _number(field << 3 | 2) + _number(len(one)) + one
+    return made
+
+
+def _slot_messages(slots: list[SlotProto]) -> list[bytes]:
+    return [_fields(s.name, s.comment, s.duplicable or None, s.intermediate or None, s.dispensable or None)
+            for s in slots]
+
+
+def serialized_op_protos() -> list[bytes]:
+    """The declarations of all operators as messages ``OpProto`` of ``framework.proto``.
+
+    Returns:
+        list of bytes: messages.
+
+    Examples:
+        >>> serialized_op_protos()[0].startswith(b"\\n")
+        True
+    """
+    return [_fields(proto.type, _slot_messages(proto.inputs), _slot_messages(proto.outputs),
+                    [_fields(*attr) for attr in proto.attrs], proto.comment) for proto in get_all_op_protos()]
