@@ -18,13 +18,9 @@ std::span<const int> slot_vars(const std::vector<ir::Slot>& slots, const std::ve
 
 int only_of(std::span<const int> vars) { return vars.size() == 1 ? vars[0] : -1; }
 
-void note(std::vector<int>& nodes, size_t i) {
-  if (nodes.empty() || nodes.back() != static_cast<int>(i)) nodes.push_back(static_cast<int>(i));
-}
-
 bool holds_rows(const ir::Var& desc) { return desc.kind == VarKind::kLoDTensor || desc.kind == VarKind::kSelectedRows; }
 
-bool meet(const std::vector<int>& a, const std::vector<int>& b) {
+template <class Vars> bool meet(const Vars& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int v) { return std::find(b.begin(), b.end(), v) != b.end(); });
 }
 
@@ -74,12 +70,28 @@ void read_instead(Graph& graph, GraphNode& node, int out, int x) {
   node.op = op;
 }
 
-Uses::Uses(const Graph& graph) : graph_(graph), readers_(graph.vars.size()), writers_(graph.vars.size()) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (int v : graph.reads(graph.nodes[i])) note(readers_[v], i);
-    for (int v : graph.writes(graph.nodes[i])) note(writers_[v], i);
+template <class VarsOf> Uses::Nodes Uses::list(const Graph& graph, VarsOf vars_of) {
+  const size_t vars = graph.vars.size();
+  Nodes made{std::vector<int>(vars), std::vector<int>(vars), {}};
+  int all = 0;
+  for (const GraphNode& node : graph.nodes) {
+    for (int v : vars_of(node)) ++made.starts[v], ++all;
   }
+  made.nodes.resize(all);
+  for (size_t v = vars, end = all; v-- > 0;) made.starts[v] = made.ends[v] = static_cast<int>(end -= made.starts[v]);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (int v : vars_of(graph.nodes[i])) {
+      int& end = made.ends[v];
+      if (end == made.starts[v] || made.nodes[end - 1] != static_cast<int>(i)) made.nodes[end++] = static_cast<int>(i);
+    }
+  }
+  return made;
 }
+
+Uses::Uses(const Graph& graph)
+    : graph_(graph),
+      readers_(list(graph, [&](const GraphNode& node) { return graph.reads(node); })),
+      writers_(list(graph, [&](const GraphNode& node) { return graph.writes(node); })) {}
 
 bool Uses::is_inner(int var) const {
   const GraphVar& v = graph_.vars[var];

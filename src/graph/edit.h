@@ -43,19 +43,26 @@ void settle_dynamic(Graph& graph);
 class Uses {
  public:
   explicit Uses(const Graph& graph);
-  const std::vector<int>& readers(int var) const { return readers_[var]; }
-  const std::vector<int>& writers(int var) const { return writers_[var]; }
+  std::span<const int> readers(int var) const { return readers_.of(var); }
+  std::span<const int> writers(int var) const { return writers_.of(var); }
   // The only node that writes `var`, or the only one that reads it; -1 if there are none or several.
-  int writer(int var) const { return writers_[var].size() == 1 ? writers_[var][0] : -1; }
-  int reader(int var) const { return readers_[var].size() == 1 ? readers_[var][0] : -1; }
+  int writer(int var) const { return writers(var).size() == 1 ? writers(var)[0] : -1; }
+  int reader(int var) const { return readers(var).size() == 1 ? readers(var)[0] : -1; }
   // One node computes the value, and it is not visible outside of the graph.
   bool is_inner(int var) const;
   // An internal tensor with one reader: a node that replaces both need not compute it.
   bool is_private(int var) const;
 
  private:
+  // Nodes by variable: one list for all variables, because most passes build it.
+  struct Nodes {
+    std::vector<int> starts, ends, nodes;
+    std::span<const int> of(int var) const { return std::span(nodes).subspan(starts[var], ends[var] - starts[var]); }
+  };
+  template <class VarsOf> static Nodes list(const Graph& graph, VarsOf vars_of);
+
   const Graph& graph_;
-  std::vector<std::vector<int>> readers_, writers_;
+  Nodes readers_, writers_;
 };
 
 // Whether all readers of `out`, which node i computes as a copy of `x`, may read `x` instead.

@@ -57,20 +57,6 @@ int Graph::buffer(int var) const {
   return var;
 }
 
-namespace {
-std::vector<int> join(const std::vector<int>& a, const std::vector<int>& b) {
-  std::vector<int> all;
-  for (int v : a) {
-    if (v >= 0) all.push_back(v);
-  }
-  all.insert(all.end(), b.begin(), b.end());
-  return all;
-}
-}  // namespace
-
-std::vector<int> Graph::reads(const GraphNode& node) const { return join(node.ins, node.more_reads); }
-std::vector<int> Graph::writes(const GraphNode& node) const { return join(node.outs, node.more_writes); }
-
 std::string GraphNode::describe(int block) const {
   constexpr size_t kListed = 8;
   if (parts.empty()) return op->describe(index, block);

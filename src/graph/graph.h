@@ -2,6 +2,9 @@
 // legal sequential order and list what they read and write; edges and versions follow from that order, so a pass edits
 // a list. Names end at lowering (exec/lower.h).
 #pragma once
+#include <cstddef>
+#include <iterator>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,6 +49,60 @@ struct GraphNode {
   std::string describe(int block = 0) const;
 };
 
+// The variables in two lists of a node, without missing arguments. It holds no copy: passes ask for these often.
+class VarsOfNode {
+ public:
+  class Iterator {
+   public:
+    using value_type = int;
+    using difference_type = std::ptrdiff_t;
+    using reference = const int&;
+    using pointer = const int*;
+    using iterator_category = std::forward_iterator_tag;
+
+    Iterator() = default;
+    Iterator(const int* at, const int* end, std::span<const int> then) : at_(at), end_(end), then_(then) { settle(); }
+    const int& operator*() const { return *at_; }
+    Iterator& operator++() {
+      ++at_;
+      settle();
+      return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    // Moves to an argument that is there, or to the second list, in which nothing is missing.
+    void settle() {
+      while (in_args_ && at_ != end_ && *at_ < 0) ++at_;
+      if (at_ != end_ || !then_.data()) return;
+      at_ = then_.data();
+      end_ = at_ + then_.size();
+      then_ = {};
+      in_args_ = false;
+    }
+
+    const int *at_ = nullptr, *end_ = nullptr;
+    std::span<const int> then_;
+    bool in_args_ = true;
+  };
+
+  VarsOfNode(std::span<const int> args, std::span<const int> more) : args_(args), more_(more) {}
+  Iterator begin() const { return {args_.data(), args_.data() + args_.size(), more_}; }
+  Iterator end() const {
+    const int* last = more_.data() ? more_.data() + more_.size() : args_.data() + args_.size();
+    return {last, last, {}};
+  }
+  operator std::vector<int>() const { return {begin(), end()}; }  // NOLINT(*-explicit-*): for those who keep them
+
+ private:
+  std::span<const int> args_, more_;
+};
+
 class Graph {
  public:
   int replicas = 1;
@@ -63,8 +120,9 @@ class Graph {
   // For a fetched variable on a device: its copy on the host, which the caller gets.
   int on_host(int var) const;
   void give_on_host(int var, int host) { on_host_[var] = host; }
-  std::vector<int> reads(const GraphNode& node) const;  // variables, including those of sub-blocks
-  std::vector<int> writes(const GraphNode& node) const;
+  // Variables, including those of sub-blocks; valid until the node changes.
+  VarsOfNode reads(const GraphNode& node) const { return {node.ins, node.more_reads}; }
+  VarsOfNode writes(const GraphNode& node) const { return {node.outs, node.more_writes}; }
 
  private:
   struct Ids {

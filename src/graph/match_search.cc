@@ -149,7 +149,7 @@ int Search::gradient_of(size_t op, const Match& m) const {
   std::vector<int> read = {m.operands_[op]};
   for (const auto& slot : pattern_.ops_[op].outs) read.push_back(m[slot.var]);
   for (const int var : read) {
-    for (const int r : var < 0 ? std::vector<int>() : edit_.uses.readers(var)) {
+    for (const int r : var < 0 ? std::span<const int>() : edit_.uses.readers(var)) {
       if (pattern_.ops_[op].is(node(r), true)) found.insert(r);
     }
   }

@@ -135,6 +135,9 @@ class Check {
 
 }  // namespace
 
-void Verifier::verify(const Graph& graph) { Check(graph, &seen_, &named_).run(); }
+void Verifier::verify(const Graph& graph) {
+  if (seen_.empty()) seen_.reserve(2 * graph.nodes.size());  // and the ops that passes create
+  Check(graph, &seen_, &named_).run();
+}
 
 }  // namespace anabranch

@@ -72,7 +72,10 @@ template <class T> const T& Op::attr(std::string_view name) const {
 AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
 #undef AB_INSTANTIATE
 
-int Op::role() const { return has_attr("op_role") ? attr<int32_t>("op_role") : role::kForward; }
+int Op::role() const {
+  const auto it = attrs.find("op_role");
+  return it == attrs.end() ? role::kForward : attr_as<int32_t>(it->first, it->second);
+}
 
 std::vector<std::pair<std::string, std::string>> Op::role_vars() const {
   std::vector<std::pair<std::string, std::string>> pairs;

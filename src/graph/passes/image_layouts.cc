@@ -26,6 +26,7 @@ ImageLayouts::ImageLayouts(Graph& graph)
 
 int ImageLayouts::run() {
   find_images();
+  if (std::count(may_.begin(), may_.end(), 1) == 0) return 0;
   for (const GraphNode& node : graph_.nodes) {
     for (const AlikeImages& images : alike(node)) {
       for (const int v : images.vars) class_[root(v)] = root(images.vars[0]);

@@ -220,7 +220,7 @@ class Placer {
 
   void add(GraphNode node) {
     if (node.op->type == kCopy) return add_between(std::move(node));
-    const auto reads = graph_.reads(node), writes = graph_.writes(node);
+    const std::vector<int> reads = graph_.reads(node), writes = graph_.writes(node);  // the node changes
     const GraphNode original = node;
     const bool together = node.on_device() && is_together(node);  // all arguments are present
     std::vector<std::pair<int, int>> changed;

@@ -64,7 +64,7 @@ std::string SequenceLoopFinder::find_cell(const ir::Block& body) {
 
 int SequenceLoopFinder::maker(int var, const std::string& type) {
   int found = -1;
-  for (const int w : var < 0 ? std::vector<int>() : uses_.writers(var)) {
+  for (const int w : var < 0 ? std::span<const int>() : uses_.writers(var)) {
     if (w == at_) continue;
     const std::string& made_by = node(w).op->type;
     if (made_by == "empty_array") {

@@ -46,7 +46,7 @@ int SequenceLoopFinder::gradient_made(const std::string& name) const {
 
 int SequenceLoopFinder::reader_of(int made, const char* type) const {
   int found = -1;
-  for (const int reader : made < 0 ? std::vector<int>() : uses_.readers(made)) {
+  for (const int reader : made < 0 ? std::span<const int>() : uses_.readers(made)) {
     if (reader == found_.gradient) continue;
     if (found >= 0 || node(reader).op->type != type) return -2;
     found = reader;
