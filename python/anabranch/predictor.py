@@ -50,6 +50,9 @@ class Predictor:
         canary_seconds (float, optional): seconds after which all runs use the new checkpoint. Default 60.
         canary_answers (int, optional): number of runs that use the new checkpoint before all do, instead of
             ``canary_seconds``.
+        share (str, optional): folder, on a local disk or in ``/dev/shm``, in which the processes of this machine share
+            the rows of growable tables: they are in memory once. It is made if it does not exist. Needs ``follow``.
+            Default: each process has its own rows.
 
     Attributes:
         schema (Schema|None): the schema of raw rows that was saved with the model.
@@ -57,9 +60,9 @@ class Predictor:
     Raises:
         ValueError: the folder does not exist, the program has a different version, an operator has side effects, the
             schema does not match the inputs, ``poll_s`` is not above 0, ``warm_up`` does not match the inputs of the
-            model or is given without ``follow``, or an argument of the canary is outside of its range or lacks the
+            model, ``warm_up`` or ``share`` is given without ``follow``, or an argument of the canary is outside of its range or lacks the
             argument that it requires.
-        EnforceNotMet: files are missing or damaged.
+        EnforceNotMet: files are missing or damaged, or the folder ``share`` cannot be used.
 
     Examples:
         >>> import tempfile, numpy, anabranch, anabranch.fluid as fluid
@@ -78,13 +81,16 @@ class Predictor:
                  params_filename: str | bytes | None = None,
                  num_threads: int = 1, trusted: bool = False, follow: str | None = None, poll_s: float = 0.1,
                  warm_up: Mapping[str, Any] | Sequence[Any] | None = None, canary: float | None = None,
-                 canary_seconds: float | None = None, canary_answers: int | None = None) -> None:
+                 canary_seconds: float | None = None, canary_answers: int | None = None,
+                 share: str | None = None) -> None:
         if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 0:
             raise InvalidValue("Predictor: num_threads must be at least 0, got %r" % (num_threads,))
         if not poll_s > 0:
             raise InvalidValue("Predictor: poll_s must be above 0, got %r" % (poll_s,))
         if warm_up is not None and follow is None:
             raise InvalidValue("Predictor: warm_up needs follow")
+        if share is not None and follow is None:
+            raise InvalidValue("Predictor: share needs follow")
         rule = canaries.Rule.of(follow, canary, canary_seconds, canary_answers)
         self._scope, self._threads = _core.Scope(), num_threads
         with scope_guard(self._scope):
@@ -99,16 +105,17 @@ class Predictor:
         self._reader = self._engine.row_reader() if text else None
         self.follower: Follower | None = None
         if follow is not None:
-            self._follow(follow, poll_s, warm_up, rule)
+            self._follow(follow, poll_s, warm_up, rule, share)
 
-    def _follow(self, root, poll_s, warm_up, rule):
+    def _follow(self, root, poll_s, warm_up, rule, share):
         trial = None
         if warm_up is not None:
             values = self._ordered("Predictor: warm_up", warm_up)
             self._engine.run(values, True)   # an error of the inputs is not one of a version
             trial = Trial(self.program, self._inputs, self._outputs, values, self._threads)
         self.follower = Follower(os.fspath(root), self.program, self._scope, poll_s, trial=trial,
-                                 canary=None if rule is None else self._candidates(rule))
+                                 canary=None if rule is None else self._candidates(rule),
+                                 share=None if share is None else os.fspath(share))
         self._engine.follow(self.follower.model)
         self.follower.poll()
         self.follower.start()

@@ -83,6 +83,8 @@ void bind_predictor(nb::module_& m) {
       .def(nb::init<std::shared_ptr<Scope>, int64_t>(), nb::arg("scope"), nb::arg("version") = 0)
       .def("switch_to", &switch_to, nb::arg("version"), nb::arg("fresh"), nb::arg("names"), nb::arg("layers"),
            CallUnlocked(), "Takes the values `names` of a scope, and lays changes over tables: [(table, changes)].")
+      .def("rest_on", &FollowedModel::rest_on, nb::arg("table"), nb::arg("image"), CallUnlocked(),
+           "A table takes the rows of another one that reads as it does.")
       .def("fold", &FollowedModel::fold, CallUnlocked(), "Copies the changes to their tables.")
       .def("close", &FollowedModel::close, "Its predictors run no more.")
       .def_prop_ro("closed", &FollowedModel::closed)

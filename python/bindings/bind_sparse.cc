@@ -8,6 +8,7 @@
 #include "link_files.h"
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
+#include "sparse/shared_tables.h"
 #include "sparse/table_chain.h"
 
 namespace anabranch::python {
@@ -89,9 +90,7 @@ void load_chain(Value& value, const Value* like, const std::string& name, const 
 }
 
 void open_for_lookups(const sparse::TableChain& chain, Value& value) {
-  auto fresh = std::make_shared<GrowableTable>(chain.last().name(), GrowableTable::for_lookups(chain.last().table()));
-  fresh->load(chain);
-  put(value, std::move(fresh));
+  put(value, GrowableTable::for_lookups(chain.last().name(), chain));
 }
 
 // A cut that is written as links of a chain.
@@ -190,6 +189,17 @@ void bind_sparse(nb::module_& m) {
       .def("open", &open_for_lookups, nb::arg("value"), CallUnlocked(),
            "Gives a variable the table at the end of the chain, without moments and rules.")
       .def("links", &describe_links, "A dict for each link.");
+  using sparse::SharedTables;
+  nb::class_<SharedTables>(m, "SharedTables", "Tables of which the processes of a machine have the rows in memory once.")
+      .def(nb::init<std::string>(), nb::arg("folder"))
+      .def(
+          "open",
+          [](SharedTables& self, const sparse::TableChain& chain, Value& value) { put(value, self.open(chain)); },
+          nb::arg("chain"), nb::arg("value"), CallUnlocked(), "The same as TableChain.open with rows that are shared.")
+      .def("renewed", &SharedTables::renewed, nb::arg("table"), nb::arg("link"), nb::arg("makes"), CallUnlocked(),
+           "A table that reads as this one, which has the rows at a link, and shares more of them; or None.")
+      .def("not_a_chain", &SharedTables::not_a_chain, nb::arg("table"), "A table stands in one file: it is not shared.")
+      .def_prop_ro("problem", &SharedTables::problem, "Why a table is not shared; empty if all are.");
   m.def(
       "preview_table",
       [](Value& value, std::shared_ptr<GrowableTable> table, std::shared_ptr<GrowableTable> changes) {

@@ -33,6 +33,7 @@ Follower::Follower(std::string root, Predictor& predictor, FollowOptions options
       followed_(std::make_shared<FollowedModel>(model_.scope)) {
   AB_CHECK(options_.poll_s >= 0 && options_.grace_s >= 0, InvalidArgument,
            "poll_s and grace_s must be at least 0, got {} and {}", options_.poll_s, options_.grace_s);
+  if (!options_.share.empty()) shared_.emplace(options_.share);
   for (const auto& var : model_.program->global_block().vars()) {
     const Value* const value = var->persistable ? model_.scope->find_var(var->name) : nullptr;
     if (value) (sparse::GrowableTable::of(*value) ? tables_ : dense_).push_back(var->name);
@@ -74,6 +75,7 @@ bool Follower::poll() {
     for (auto number = sought.rbegin(); number != sought.rend() && *number != mine; ++number) {
       if (try_version(*number)) return true;
     }
+    renew(/*makes=*/false);
     report(overdue());
   } catch (const std::exception& e) {
     report(e.what());
@@ -94,7 +96,8 @@ bool Follower::try_version(int64_t number) {
     return false;
   }
   failed_.erase(number);
-  report("");
+  renew(/*makes=*/state().lag == 0);  // else the next version comes first
+  report(not_shared());
   return true;
 }
 
@@ -104,7 +107,17 @@ std::string Follower::overdue() const {
       return fmt::format("version {} is not used: {}", f->first, f->second.why);
     }
   }
-  return {};
+  return not_shared();
+}
+
+std::string Follower::not_shared() const { return shared_ ? shared_->problem() : std::string(); }
+
+void Follower::renew(bool makes) {
+  if (!shared_) return;
+  for (const auto& [name, chain] : chains_) {
+    const auto mine = table(name);
+    if (const auto image = shared_->renewed(*mine, chain->last().checksum(), makes)) followed_->rest_on(*mine, image);
+  }
 }
 
 void Follower::report(const std::string& problem) {
@@ -192,18 +205,18 @@ Follower::Chains Follower::changes_to(int64_t number, const VersionStatus& statu
   return found;
 }
 
-Follower::Chains Follower::read_tables(Scope& fresh, int64_t number, const VersionStatus& status) const {
+Follower::Chains Follower::read_tables(Scope& fresh, int64_t number, const VersionStatus& status) {
   Chains found;
   for (const auto& name : tables_) {
     const auto& like = table(name)->options();
     std::shared_ptr<sparse::GrowableTable> made;
     if (status.run.empty()) {
+      if (shared_) shared_->not_a_chain(name);
       made = std::make_shared<sparse::GrowableTable>(name, like);
       made->load(folder_.table_path(number, name));
     } else {
       const auto& chain = *(found[name] = whole_chain(number, name, status.run));
-      made = std::make_shared<sparse::GrowableTable>(name, sparse::GrowableTable::for_lookups(chain.last().table()));
-      made->load(chain);
+      made = shared_ ? shared_->open(chain) : sparse::GrowableTable::for_lookups(name, chain);
     }
     sparse::GrowableTable::put(fresh.var(name), std::move(made));
   }

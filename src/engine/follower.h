@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "engine/followed_model.h"
 #include "engine/predictor.h"
 #include "engine/version_folder.h"
+#include "sparse/shared_tables.h"
 #include "sparse/table_chain.h"
 
 namespace anabranch {
@@ -26,6 +28,9 @@ struct FollowOptions {
   std::vector<Tensor> warm_up = {};
   // Seconds for which a version may be incomplete before that is a problem.
   double grace_s = 5;
+  // A folder, on a disk or in the memory of this machine, in which its processes share the rows of tables: they are in
+  // memory once. Empty: each process has its own.
+  std::string share = {};
   // Gets each problem once; empty: a line of stderr.
   std::function<void(const std::string&)> say = {};
 };
@@ -33,7 +38,7 @@ struct FollowOptions {
 class Follower {
  public:
   // Looks at the folder once, and then follows it in a thread. The folder need not exist yet. InvalidArgument: the
-  // options are wrong, or the model cannot be run on `warm_up`.
+  // options are wrong, or the model cannot be run on `warm_up`. Unavailable: the folder `share` cannot be used.
   Follower(std::string root, Predictor& predictor, FollowOptions options = {});
   ~Follower();  // the predictors keep their version
   Follower(const Follower&) = delete;
@@ -64,13 +69,16 @@ class Follower {
   void read_dense(Scope& fresh, int64_t number, const VersionStatus& status) const;
   // Of the changes since the model's version; empty if there are none, or another run wrote them.
   Chains changes_to(int64_t number, const VersionStatus& status) const;
-  Chains read_tables(Scope& fresh, int64_t number, const VersionStatus& status) const;
+  Chains read_tables(Scope& fresh, int64_t number, const VersionStatus& status);
   std::shared_ptr<sparse::TableChain> whole_chain(int64_t number, const std::string& table,
                                                   const std::string& run) const;
   std::shared_ptr<sparse::GrowableTable> table(const std::string& name) const;
   void try_out(const std::shared_ptr<Scope>& fresh) const;
   void remember(const VersionStatus& status, Chains chains);
+  // Lets its tables share more rows, if they can.
+  void renew(bool makes);
   std::string overdue() const;
+  std::string not_shared() const;
   void report(const std::string& problem);
   void follow();
 
@@ -80,6 +88,7 @@ class Follower {
   const int threads_;
   const std::shared_ptr<FollowedModel> followed_;
   std::vector<std::string> dense_, tables_;
+  std::optional<sparse::SharedTables> shared_;
 
   std::mutex one_poll_;  // guards:
   Chains chains_;        // table -> the chain whose last link it has

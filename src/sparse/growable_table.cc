@@ -73,19 +73,28 @@ void GrowableTable::put(Value* value, std::shared_ptr<GrowableTable> table) {
 void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float* out, KeyOrder* scratch,
                          Parallel* parallel) {
   scratch->read(keys, n);
+  Pull first = how, over = how;
+  first.train &= !image_;  // an image has no rows for other keys
+  over.train = false;
+  over.keep_missing = true;
+  GrowableTable* const own = has_own_.load(std::memory_order_acquire) ? own_.get() : nullptr;
   parallel_for(parallel, kShards, 1, [&](int64_t begin, int64_t end) {
+    const auto pull_part = [&](GrowableTable& table, int64_t s, const Pull& as) {
+      Part& part = table.parts_[static_cast<size_t>(s)];
+      const std::lock_guard held(part.lock);
+      part.shard->pull(scratch->begin(s), scratch->count(s), as, out);
+    };
     for (int64_t s = begin; s < end; ++s) {
       if (scratch->count(s) == 0) continue;
-      Part& part = parts_[static_cast<size_t>(s)];
-      const std::lock_guard held(part.lock);
-      part.shard->pull(scratch->begin(s), scratch->count(s), how, out);
+      pull_part(*this, s, first);
+      if (own) [[unlikely]]
+        pull_part(*own, s, over);
     }
   });
   if (how.train && !options_.by_updates && options_.max_bytes) tell_what_was_dropped();
   if (layer_) [[unlikely]] {
     if (under_) under_->pull(keys, n, how, out, scratch, parallel);
-    Pull over = how;
-    over.keep_missing = true;
+    over.train = how.train;
     layer_->pull(keys, n, over, out, scratch, parallel);
   }
 }
@@ -95,6 +104,7 @@ void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, c
   AB_CHECK(static_cast<int32_t>(how.rule) == options_.moments, InvalidArgument,
            "table {} keeps {} moments a row, the rule needs {}", name_, options_.moments,
            static_cast<int32_t>(how.rule));
+  check_not_image();
   AB_CHECK(
       options_.score.known, Unsupported,
       "table {} was loaded from a file, which does not hold the numbers of its score: run the startup program that "
@@ -133,6 +143,7 @@ TableStats GrowableTable::stats() {
     sum.expired += s.expired;
     sum.shrunk += s.shrunk;
   }
+  add_own(&sum);
   return sum;
 }
 
@@ -141,13 +152,14 @@ void GrowableTable::each_chunk(const std::function<void(const void*, int64_t)>& 
     const std::lock_guard held(part.lock);
     part.shard->each_chunk(fn);
   }
+  if (own_) own_->each_chunk(fn);
 }
 
 std::vector<int64_t> GrowableTable::keys() {
   std::vector<int64_t> all;
-  for (Part& part : parts_) {
-    const std::lock_guard held(part.lock);
-    part.shard->each_row([&](int64_t key, uint32_t, const float*) { all.push_back(key); });
+  for (size_t s = 0; s < parts_.size(); ++s) {
+    const std::lock_guard held(parts_[s].lock);
+    each_current(s, [&](int64_t key, const float*) { all.push_back(key); });
   }
   std::sort(all.begin(), all.end());
   return all;

@@ -23,6 +23,7 @@
 namespace anabranch::io {
 class AtomicFile;
 class FileSet;
+class MappedFile;
 }  // namespace anabranch::io
 
 namespace anabranch::sparse {
@@ -143,6 +144,7 @@ class GrowableTable {
   // ---- a table that is read while it follows a chain
   // A table without rules and moments for lookups only.
   static TableOptions for_lookups(const TableHeader& header);
+  static std::shared_ptr<GrowableTable> for_lookups(const std::string& name, const TableChain& chain);
   // The changes of `chain` as a layer over this table, which is not changed.
   std::shared_ptr<GrowableTable> layer_of(const TableChain& chain) const;
   // Lookups read the rows of `layer` first; null: there is none. No lookup runs meanwhile.
@@ -152,6 +154,17 @@ class GrowableTable {
                                                 std::shared_ptr<GrowableTable> changes);
   // Copies the rows of its layer to this table, which changes no lookup. Lookups go on.
   void fold_layer();
+
+  // ---- a table that other processes read, too: an image in a file, and own rows that hide some of its rows
+  // Writes the rows at the link with this checksum. Nothing changes them meanwhile; lookups go on.
+  void write_image(uint64_t link, io::AtomicFile* file) const;
+  // A table for lookups only. InvalidArgument: the file is not a whole image of this link.
+  static std::shared_ptr<GrowableTable> of_image(const std::string& name, const std::string& path, uint64_t link);
+  bool is_image() const { return image_ != nullptr; }
+  int64_t image_rows() const;
+  int64_t own_rows() const;  // changes since the image
+  // Takes the rows of a table that reads as this one, and gives it the old ones. No lookup runs meanwhile.
+  void exchange_rows(GrowableTable* other);
 
   // A table with the options and the rows of a file.
   static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path,
@@ -165,7 +178,16 @@ class GrowableTable {
   };
   class HoldAll;
 
+  static constexpr uint32_t kGone = 0, kThere = 1;  // ages of rows in a layer: those of tables that are only read
+                                                    // do not matter
   void tell_what_was_dropped();
+  void check_not_image() const;
+  // Of a layer.
+  void put_changes(const LinkReader& link);
+  void put_change(int64_t key, uint32_t seen, const float* numbers);
+  // fn(key, record) for the rows of a shard that lookups find, without those of the layer.
+  void each_current(size_t shard, const std::function<void(int64_t key, const float* record)>& fn) const;
+  void add_own(TableStats* sum) const;
   void check_fits(const TableHeader& h, const std::string& path) const;
   void put_row(const char* row, const TableHeader& of, const std::function<bool(int64_t key)>& mine,
                const std::string& where);
@@ -180,6 +202,9 @@ class GrowableTable {
   std::atomic<uint64_t> since_{0};
   std::shared_ptr<GrowableTable> layer_;  // rows that hide those of this table
   std::shared_ptr<GrowableTable> under_;  // of a preview: the table that the layer hides
+  std::shared_ptr<io::MappedFile> image_;  // memory of its rows; null: its own
+  std::shared_ptr<GrowableTable> own_;     // of an image: rows that hide those of the image, as a layer does
+  std::atomic<bool> has_own_{false};
 };
 
 // Excludes all other threads from a table.

@@ -67,6 +67,16 @@ TableShard::TableShard(const TableOptions& options, RecordMemory* memory)
   begin_index(std::min(most, kFirstOfLimited), most);
 }
 
+TableShard::TableShard(const TableOptions& options, const Image& image) : TableShard(options, nullptr) {
+  is_image_ = true;
+  index_.read_from(image.index, image.buckets);
+  stats_.rows = used_records_ = image.rows;
+  const int64_t chunk = stride_ << chunk_bits_;
+  for (int64_t row = 0; row < image.rows; row += int64_t{1} << chunk_bits_) {
+    chunks_.push_back(const_cast<float*>(image.records) + (row >> chunk_bits_) * chunk);
+  }
+}
+
 // ---- the index
 
 void TableShard::begin_index(uint64_t buckets, uint64_t most) {
@@ -147,16 +157,21 @@ float* TableShard::insert(int64_t key, uint32_t seen, bool from_file) {
   return record(row);
 }
 
+int64_t TableShard::record_bytes() const {
+  const auto record = stride_ * static_cast<int64_t>(sizeof(float));
+  return is_image_ ? used_records_ * record : static_cast<int64_t>(chunks_.size()) * (record << chunk_bits_);
+}
+
 void TableShard::each_chunk(const std::function<void(const void*, int64_t)>& fn) const {
   fn(index_.data(), index_.bytes());
+  if (is_image_ && !chunks_.empty()) return fn(chunks_.front(), record_bytes());
   for (const float* chunk : chunks_) fn(chunk, stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
 }
 
 TableStats TableShard::stats() const {
   TableStats s = stats_;
   s.bytes = index_.bytes() + static_cast<int64_t>(free_.capacity() * sizeof(uint32_t)) +
-            (changes_ ? changes_->bytes() : 0) +
-            static_cast<int64_t>(chunks_.size()) * (stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
+            (changes_ ? changes_->bytes() : 0) + record_bytes();
   for (const KeyCounts& counts : key_counts_) s.bytes += counts.bytes();
   return s;
 }

@@ -121,6 +121,7 @@ void GrowableTable::load(const TableChain& chain, const std::function<bool(int64
 }
 
 void GrowableTable::record_since(uint64_t link) {
+  check_not_image();
   for (Part& p : parts_) {
     const std::lock_guard held(p.lock);
     p.shard->record_changes();
@@ -138,6 +139,10 @@ int64_t GrowableTable::changed_bytes() {
 }
 
 void GrowableTable::apply(const LinkReader& link, const std::function<bool(int64_t key)>& mine) {
+  if (own_) {
+    has_own_.store(true, std::memory_order_release);
+    return own_->put_changes(link);
+  }
   const size_t row_bytes = link.table().row_bytes();
   link.each(
       [&](std::string_view keys) {

@@ -26,6 +26,7 @@ void append(const CutRows& rows, CutRows* to) {
 
 GrowableTable::Cut::Cut(std::shared_ptr<GrowableTable> table, int64_t slice_bytes, CutKind kind)
     : table_(std::move(table)), header_(table_->header()), since_(table_->since_) {
+  table_->check_not_image();
   const auto row_bytes = static_cast<int64_t>(header_.row_bytes());
   size_t begun = 0;
   try {

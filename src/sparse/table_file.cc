@@ -139,6 +139,7 @@ void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
   AB_CHECK(bits >= KeyOrder::kBits && bits <= kMostBits && part >> bits == 0, InvalidArgument,
            "table {} is cut by {} to {} bits of the hash, got part {} by {} bits", name_, KeyOrder::kBits, kMostBits,
            part, bits);
+  check_not_image();
   const int within = bits - KeyOrder::kBits;
   Part& p = parts_[part >> within];
   const std::lock_guard held(p.lock);
@@ -152,6 +153,7 @@ void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
 }
 
 void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
+  check_not_image();
   const HoldAll held(*this);
   std::vector<Entry> entries;
   for (const Part& part : parts_) {
@@ -204,6 +206,9 @@ void GrowableTable::take(GrowableTable* fresh, int64_t clock) {
     std::swap(part.shard, other);
   }
   std::swap(memory_, fresh->memory_);
+  std::swap(image_, fresh->image_);
+  std::swap(own_, fresh->own_);
+  fresh->has_own_ = has_own_.exchange(fresh->has_own_);
   since_ = 0;
 }
 

@@ -17,6 +17,12 @@ void TableIndex::begin(uint64_t buckets, uint64_t most) {
   set_buckets(buckets);
 }
 
+void TableIndex::read_from(const Bucket* index, uint64_t buckets) {
+  memory_.reset();
+  index_ = const_cast<Bucket*>(index);
+  buckets_ = most_ = buckets;
+}
+
 void TableIndex::set_buckets(uint64_t buckets) {
   const size_t bytes = static_cast<size_t>(buckets) * sizeof(Bucket);
   memory_ = allocate_buffer(bytes);

@@ -29,6 +29,8 @@ class TableIndex {
 
   // Empty, with room for `buckets`; it grows up to `most` of them.
   void begin(uint64_t buckets, uint64_t most);
+  // Reads the buckets of another object, which must not be changed through this one.
+  void read_from(const Bucket* index, uint64_t buckets);
   bool may_grow() const { return buckets_ < most_; }
   // doubles: up to an eighth of its final size, and then to it; else by an eighth, once it is not small.
   void grow(bool doubles);

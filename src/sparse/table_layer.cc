@@ -7,12 +7,6 @@
 #include "sparse/table_chain.h"
 
 namespace anabranch::sparse {
-namespace {
-
-// Ages of rows in a layer: those of a table that is only read do not matter.
-constexpr uint32_t kGone = 0, kThere = 1;
-
-}  // namespace
 
 TableOptions GrowableTable::for_lookups(const TableHeader& header) {
   TableOptions o;
@@ -20,36 +14,50 @@ TableOptions GrowableTable::for_lookups(const TableHeader& header) {
   return o;
 }
 
+std::shared_ptr<GrowableTable> GrowableTable::for_lookups(const std::string& name, const TableChain& chain) {
+  auto table = std::make_shared<GrowableTable>(name, for_lookups(chain.last().table()));
+  table->load(chain);
+  return table;
+}
+
 std::shared_ptr<GrowableTable> GrowableTable::layer_of(const TableChain& chain) const {
   check_fits(chain.last().table(), chain.last().path());
   auto layer = std::make_shared<GrowableTable>(name_, for_lookups(chain.last().table()));
-  const size_t floats = static_cast<size_t>(options_.width), row_bytes = chain.last().table().row_bytes();
-  const auto put = [&](int64_t key, uint32_t seen, const char* numbers) {
-    Part& part = layer->parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
-    const std::lock_guard held(part.lock);
-    float* record = part.shard->restore(key, seen);
-    numbers ? std::memcpy(record, numbers, floats * sizeof(float)) : std::memset(record, 0, floats * sizeof(float));
-  };
   int64_t rows = 0;
   for (const LinkReader& link : chain.links()) rows += link.rows() + link.gone();
   layer->reserve(rows);
+  for (const LinkReader& link : chain.links()) layer->put_changes(link);
+  return layer;
+}
+
+void GrowableTable::put_changes(const LinkReader& link) {
+  const size_t row_bytes = link.table().row_bytes();
   const auto key_at = [](const char* at) {
     int64_t key = 0;
     std::memcpy(&key, at, sizeof(key));
     return key;
   };
-  for (const LinkReader& link : chain.links()) {
-    link.each(
-        [&](std::string_view keys) {
-          for (size_t at = 0; at < keys.size(); at += sizeof(int64_t)) put(key_at(keys.data() + at), kGone, nullptr);
-        },
-        [&](std::string_view lines) {
-          for (size_t at = 0; at < lines.size(); at += row_bytes) {
-            put(key_at(lines.data() + at), kThere, lines.data() + at + sizeof(int64_t) + sizeof(uint32_t));
-          }
-        });
-  }
-  return layer;
+  std::vector<float> numbers(static_cast<size_t>(options_.width));
+  link.each(
+      [&](std::string_view keys) {
+        for (size_t at = 0; at < keys.size(); at += sizeof(int64_t)) put_change(key_at(keys.data() + at), kGone, {});
+      },
+      [&](std::string_view lines) {
+        for (size_t at = 0; at < lines.size(); at += row_bytes) {
+          const char* const row = lines.data() + at;
+          std::memcpy(numbers.data(), row + sizeof(int64_t) + sizeof(uint32_t), numbers.size() * sizeof(float));
+          put_change(key_at(row), kThere, numbers.data());
+        }
+      });
+}
+
+// Rows that are gone read as zeros.
+void GrowableTable::put_change(int64_t key, uint32_t seen, const float* numbers) {
+  Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+  const std::lock_guard held(part.lock);
+  float* const record = part.shard->restore(key, seen);
+  const auto bytes = static_cast<size_t>(options_.width) * sizeof(float);
+  numbers ? std::memcpy(record, numbers, bytes) : std::memset(record, 0, bytes);
 }
 
 std::shared_ptr<GrowableTable> GrowableTable::preview(std::shared_ptr<GrowableTable> table,
@@ -65,10 +73,12 @@ std::shared_ptr<GrowableTable> GrowableTable::preview(std::shared_ptr<GrowableTa
 // The layer's rows do not change, so that no lock is needed to read them.
 void GrowableTable::fold_layer() {
   if (!layer_) return;
+  if (own_) has_own_.store(true, std::memory_order_release);
   const size_t bytes = static_cast<size_t>(options_.width) * sizeof(float);
   for (size_t s = 0; s < parts_.size(); ++s) {
     Part& part = parts_[s];
     layer_->parts_[s].shard->each_row([&](int64_t key, uint32_t seen, const float* record) {
+      if (own_) return own_->put_change(key, seen, record);
       const std::lock_guard held(part.lock);
       if (seen == kGone) {
         part.shard->remove(key);

@@ -31,6 +31,7 @@ void GrowableTable::add_rows(const char* rows, size_t bytes) {
   const size_t row_bytes = mine.row_bytes();
   AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each",
            bytes, name_, row_bytes);
+  check_not_image();
   for (const char* row = rows; row < rows + bytes; row += row_bytes) put_row(row, mine, {}, "the state");
 }
 
@@ -59,6 +60,7 @@ void GrowableTable::put_row(const char* row, const TableHeader& of, const std::f
 }
 
 void GrowableTable::remove(const int64_t* keys, int64_t n) {
+  check_not_image();
   for (int64_t i = 0; i < n; ++i) {
     Part& part = parts_[hash_id(keys[i]) >> (64 - KeyOrder::kBits)];
     const std::lock_guard held(part.lock);

@@ -54,8 +54,18 @@ class TableShard {
 
   static constexpr int kClasses = 4;  // of a table on one server
 
+  // Rows in memory of another object, whose numbers are from 1 to `rows`.
+  struct Image {
+    const TableIndex::Bucket* index;
+    uint64_t buckets;
+    const float* records;
+    uint32_t rows;
+  };
+
   // memory: null if records must be allocated individually, which a tight limit needs.
   TableShard(const TableOptions& options, RecordMemory* memory);
+  // Rows that are only read, and not by lookups in training.
+  TableShard(const TableOptions& options, const Image& image);
   ~TableShard();
 
   // Copies rows to out + place * width for `count` keys; zeros for keys without a row.
@@ -103,6 +113,8 @@ class TableShard {
   void take_back(const ShardChanges& changes);
   // False if there is no such row.
   bool remove(int64_t key);
+  bool has(int64_t key) const { return row_of(key) != 0; }
+  int64_t rows() const { return stats_.rows; }
 
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
   // The initial row of a key.
@@ -164,6 +176,7 @@ class TableShard {
   void grow_index(bool from_file);
   void reserve_free();
   uint32_t new_record();
+  int64_t record_bytes() const;
   void erase(Position at);
   void fill(int64_t key, float* record) const;
   uint32_t age_of(uint32_t seen) const { return (clock_ - seen) & ~kMark; }  // the clock restarts at kMark
@@ -181,6 +194,7 @@ class TableShard {
   RecordMemory* memory_;
   std::vector<std::shared_ptr<void>> chunk_memory_;
   std::vector<float*> chunks_;
+  bool is_image_ = false;
   std::vector<uint32_t> free_;
 
   std::vector<KeyCounts> key_counts_;  // of each class

@@ -32,15 +32,18 @@ class Follower:
         trial (Trial, optional): run that each version must pass before the model switches to it.
         canary (callable, optional): ``canary(number, scope, version)`` gives the :class:`Candidate` with which a
             version, whose values are in ``scope``, first answers a share of the requests.
+        share (str, optional): folder in which the processes of a machine share the rows of tables.
 
     ``poll`` looks at the folder once. ``start`` does so regularly in a thread, until ``stop`` or the end of the object.
     """
 
     def __init__(self, root: str, program: Any, scope: Any, poll_s: float = 0.1, stream: TextIO | None = None,
-                 trial: Trial | None = None, canary: Callable[[int, Any, int], Candidate] | None = None) -> None:
+                 trial: Trial | None = None, canary: Callable[[int, Any, int], Candidate] | None = None,
+                 share: str | None = None) -> None:
         self.root, self._poll_s, self._trial, self._canary = root, poll_s, trial, canary
         self._stream = sys.stderr if stream is None else stream
-        self._reader = Reader(root, program, scope)
+        self._shared = None if share is None else _core.SharedTables(share)
+        self._reader = Reader(root, program, scope, self._shared)
         self.model = _core.FollowedModel(scope)
         self.candidate: Candidate | None = None
         self._waiting: Version | None = None   # that of the candidate
@@ -102,8 +105,11 @@ class Follower:
             before = self.version
             if self.candidate is None or self._judge(pinned):
                 self._seek(pinned)
-            self._report(None if self.version != before else self._overdue())
-            return self.version != before
+            switched = self.version != before
+            newer = [n for n in folders.numbers(self.root) if n > self.version]
+            self._renew(makes=switched and not newer)   # a newer version comes first
+            self._report(self._sharing() if switched else self._overdue())
+            return switched
 
     def _judge(self, pinned):
         """Ends the time of the candidate if it is over: the model switches to it, or never does. Whether the folder
@@ -159,7 +165,16 @@ class Follower:
         for number, (_, first, why) in sorted(self._failed.items(), reverse=True):
             if now - first >= _GRACE_S:
                 return "version %d is not used: %s" % (number, why)
-        return None
+        return self._sharing()
+
+    def _sharing(self):
+        """Why a table of the model is not shared, or None."""
+        return (self._shared and self._shared.problem) or None
+
+    def _renew(self, makes):
+        """Lets the tables of the model share more rows, if they can."""
+        for table, image in self._reader.renewed(makes):
+            self.model.rest_on(table, image)
 
     def _report(self, problem):
         self._problem = problem

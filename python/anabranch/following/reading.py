@@ -40,10 +40,11 @@ class Reader:
         root (str): the folder.
         program (Program): program of the model.
         scope (Scope): scope of its variables.
+        shared (SharedTables, optional): rows of tables that other processes read, too. Default: each has its own.
     """
 
-    def __init__(self, root: str, program: Any, scope: Any) -> None:
-        self._root, self._scope = root, scope
+    def __init__(self, root: str, program: Any, scope: Any, shared: Any = None) -> None:
+        self._root, self._scope, self._shared = root, scope, shared
         variables = [v for v in program.list_vars() if is_persistable(v)]
         self._tables = sorted(v.name for v in variables if is_growable(v))
         self._dense = sorted(v.name for v in variables if not is_growable(v))
@@ -57,6 +58,15 @@ class Reader:
     def table(self, name: str) -> Any:
         """GrowableTable: a table of the model."""
         return _core.growable_table(self._scope.find_var(name))
+
+    def renewed(self, makes: bool) -> list[tuple[Any, Any]]:
+        """list: a pair for each table of the model that can share more rows: the table, and one that reads as it does.
+        ``makes``: images of tables in which many rows have changed are written."""
+        if self._shared is None:
+            return []
+        pairs = ((self.table(name), chain.links()[-1]["checksum"]) for name, chain in self._chains.items())
+        found = [(table, self._shared.renewed(table, link, makes)) for table, link in pairs]
+        return [(table, image) for table, image in found if image is not None]
 
     def read(self, number: int, after: int, previews: bool) -> Version:
         """Version: the one with a number, for a model that has version ``after``. With ``previews``, its scope has
@@ -103,8 +113,12 @@ class Reader:
     def _read_tables(self, fresh, at, status):
         chains = links.chains(at, status) if "chain" in status else {}
         for name in self._tables:
-            if name in chains:
+            if name in chains and self._shared is not None:
+                self._shared.open(chains[name], fresh.var(name))
+            elif name in chains:
                 chains[name].open(fresh.var(name))
             else:
+                if self._shared is not None:
+                    self._shared.not_a_chain(name)
                 load_table(fresh.var(name), self._scope.find_var(name), name, "%s/%s.%s" % (at, VALUES, name))
         return {name: chains[name] for name in self._tables if name in chains}

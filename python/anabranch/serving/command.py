@@ -46,6 +46,9 @@ def parser() -> argparse.ArgumentParser:
                            "new one without a restart.")
     made.add_argument("--poll", type=float, default=0.1,
                       help="Seconds between two checks of the folder of --follow (default: %(default)s).")
+    made.add_argument("--share", metavar="FOLDER",
+                      help="With --follow: folder, on a local disk or in /dev/shm, in which the servers of this "
+                           "machine share the rows of growable tables, which are in memory once.")
     made.add_argument("--warm-up", metavar="FILE",
                       help="With --follow: file with the body of a request. Each version answers it before it is used; "
                            "one that fails, or answers NaN or infinity, is not used.")
@@ -67,6 +70,8 @@ def _check(made, args):
             made.error("--%s must be at least %d, got %g" % (name.replace("_", "-"), least, getattr(args, name)))
     if args.warm_up is not None and args.follow is None:
         made.error("--warm-up needs --follow")
+    if args.share is not None and args.follow is None:
+        made.error("--share needs --follow")
     try:
         args.rule = Rule.of(args.follow, args.canary, args.canary_seconds, args.canary_answers)
     except InvalidValue as e:
@@ -112,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from .server import Service
         model = Model(args.folder, model_filename=args.model_filename, params_filename=args.params_filename,
                       num_threads=args.threads, follow=args.follow, poll_s=args.poll,
-                      warm_up=args.warm_up, canary=args.rule, max_bytes=int(args.max_mb * 2**20))
+                      warm_up=args.warm_up, canary=args.rule, share=args.share, max_bytes=int(args.max_mb * 2**20))
         service = Service(model, args.workers, args.batch, args.wait_ms / 1000, args.queue, int(args.max_mb * 2**20),
                           args.timeout)
         if model.why_alone:

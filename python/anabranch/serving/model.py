@@ -22,18 +22,20 @@ class Model:
         warm_up (str, optional): file with the body of a request, on which each version is run before it is used.
         max_bytes (int): largest size of the values in this file.
         canary (Rule, optional): share of the requests that a new version answers before it answers all.
+        share (str, optional): as for :class:`anabranch.Predictor`.
         options: other arguments of :class:`anabranch.Predictor`.
     """
 
     def __init__(self, folder: str, follow: str | None = None, poll_s: float = 0.1, warm_up: str | None = None,
-                 max_bytes: int = 16 << 20, canary: Rule | None = None, **options: Any) -> None:
+                 max_bytes: int = 16 << 20, canary: Rule | None = None, share: str | None = None,
+                 **options: Any) -> None:
         self.predictor = Predictor(folder, **options)
         block = self.predictor.program.global_block()
         self.inputs = [Form(block.var(name)) for name in self.predictor.input_names]
         self.outputs = [Form(block.var(name)) for name in self.predictor.output_names]
         if follow is not None:
             self.predictor._follow(follow, poll_s, None if warm_up is None else self._body_in(warm_up, max_bytes),
-                                   canary)
+                                   canary, share)
         self.why_alone = self._why_alone()
 
     def _body_in(self, path, max_bytes):

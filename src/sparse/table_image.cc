@@ -1,0 +1,184 @@
+// Images of tables: files that have the rows and the index of a table as they are in memory, so that processes map them
+// instead of reading them. Every position in the file is a multiple of 64. The files are those of one machine: they are
+// made again when they are lost, and by other versions of this code.
+#include <cstring>
+#include <mutex>
+
+#include "base/checksum.h"
+#include "io/atomic_file.h"
+#include "io/mapped_file.h"
+#include "sparse/growable_table.h"
+#include "sparse/table_link.h"
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr char kImageStart[8] = {'A', 'B', 'I', 'M', 'A', 'G', 'E', '1'};
+constexpr uint64_t kAlignment = 64;
+constexpr size_t kFlushBytes = 1 << 20;
+
+struct ShardPlace {
+  uint64_t records, rows, index, buckets;  // positions in the file, and how much is there
+};
+
+struct ImageHead {
+  char magic[8];
+  uint64_t checksum;  // of all after the head, and then of the head with 0 here
+  uint64_t link;
+  int64_t width;
+  uint64_t bytes;  // of the file
+  std::array<ShardPlace, size_t{KeyOrder::kShards}> shards;
+  char rest[24];
+};
+static_assert(sizeof(ImageHead) % kAlignment == 0);
+
+uint64_t checksum_of(ImageHead head, Checksum sum) {
+  head.checksum = 0;
+  sum.add(view_of(head));
+  return sum.value();
+}
+
+class ImageWriter {
+ public:
+  explicit ImageWriter(io::AtomicFile* file) : file_(file) { file_->write(view_of(ImageHead{})); }
+
+  uint64_t begin_part() {
+    buffer_.resize((buffer_.size() + kAlignment - 1) / kAlignment * kAlignment);  // written parts are multiples of it
+    return at_ + buffer_.size();
+  }
+  void add(const void* data, size_t bytes) {
+    buffer_.append(static_cast<const char*>(data), bytes);
+    if (buffer_.size() >= kFlushBytes) write(buffer_.size() / kAlignment * kAlignment);
+  }
+  void end(ImageHead* head) {
+    head->bytes = begin_part();
+    write(buffer_.size());
+    head->checksum = checksum_of(*head, sum_);
+    file_->write_at_begin(view_of(*head));
+  }
+
+ private:
+  void write(size_t bytes) {
+    const std::string_view part(buffer_.data(), bytes);
+    sum_.add(part);
+    file_->write(part);
+    at_ += bytes;
+    buffer_.erase(0, bytes);
+  }
+
+  io::AtomicFile* const file_;
+  std::string buffer_;
+  uint64_t at_ = sizeof(ImageHead);
+  Checksum sum_;
+};
+
+ImageHead head_of(const std::string& path, std::string_view bytes, uint64_t link) {
+  const auto fail = [&](const char* why) {
+    AB_THROW(InvalidArgument, "{} is not a whole image of a growable table: {}", path, why);
+  };
+  ImageHead head{};
+  if (bytes.size() < sizeof(head)) fail("it is too short");
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  if (std::memcmp(head.magic, kImageStart, sizeof(kImageStart)) != 0) fail("it does not start like one");
+  if (head.bytes != bytes.size()) fail("its size is wrong");
+  Checksum sum;
+  sum.add(bytes.substr(sizeof(head)));
+  if (head.checksum != checksum_of(head, sum)) fail("its checksum is wrong");
+  if (head.link != link) fail("it belongs to another checkpoint");
+  return head;
+}
+
+}  // namespace
+
+void GrowableTable::check_not_image() const {
+  AB_CHECK(!image_, Unsupported,
+           "table {} follows checkpoints and shares its rows with other processes: only lookups read it", name_);
+}
+
+void GrowableTable::each_current(size_t shard, const std::function<void(int64_t, const float*)>& fn) const {
+  const TableShard* const own = has_own_ ? own_->parts_[shard].shard.get() : nullptr;
+  parts_[shard].shard->each_row([&](int64_t key, uint32_t, const float* record) {
+    if (!own || !own->has(key)) fn(key, record);
+  });
+  if (!own) return;
+  own->each_row([&](int64_t key, uint32_t seen, const float* record) {
+    if (seen == kThere) fn(key, record);
+  });
+}
+
+void GrowableTable::write_image(uint64_t link, io::AtomicFile* file) const {
+  ImageHead head{};
+  std::memcpy(head.magic, kImageStart, sizeof(kImageStart));
+  head.link = link;
+  head.width = options_.width;
+  ImageWriter out(file);
+  TableOptions o;
+  o.width = options_.width;
+  std::vector<float> padded(static_cast<size_t>(record_stride(o)));
+  for (size_t s = 0; s < parts_.size(); ++s) {
+    ShardPlace& place = head.shards[s];
+    int64_t rows = 0;
+    each_current(s, [&](int64_t, const float*) { ++rows; });
+    TableIndex index;
+    index.begin(1, UINT64_MAX);
+    index.reserve(rows);
+    place = {out.begin_part(), 0, 0, index.buckets()};
+    each_current(s, [&](int64_t key, const float* record) {
+      std::memcpy(padded.data(), record, static_cast<size_t>(o.width) * sizeof(float));
+      out.add(padded.data(), padded.size() * sizeof(float));
+      index.insert(static_cast<uint64_t>(key), static_cast<uint32_t>(++place.rows), kThere);
+    });
+    place.index = out.begin_part();
+    out.add(index.data(), static_cast<size_t>(index.bytes()));
+  }
+  out.end(&head);
+}
+
+// The checksum vouches for the numbers of the rows in the index.
+std::shared_ptr<GrowableTable> GrowableTable::of_image(const std::string& name, const std::string& path,
+                                                       uint64_t link) {
+  auto image = std::make_shared<io::MappedFile>(path);
+  const std::string_view bytes = image->bytes();
+  const ImageHead head = head_of(path, bytes, link);
+  TableOptions o;
+  o.width = head.width;
+  auto table = std::make_shared<GrowableTable>(name, o);
+  for (size_t s = 0; s < head.shards.size(); ++s) {
+    const ShardPlace& place = head.shards[s];
+    table->parts_[s].shard = std::make_unique<TableShard>(
+        o, TableShard::Image{reinterpret_cast<const TableIndex::Bucket*>(bytes.data() + place.index), place.buckets,
+                             reinterpret_cast<const float*>(bytes.data() + place.records),
+                             static_cast<uint32_t>(place.rows)});
+  }
+  table->image_ = std::move(image);
+  table->own_ = std::make_shared<GrowableTable>(name, o);
+  return table;
+}
+
+int64_t GrowableTable::own_rows() const {
+  int64_t rows = 0;
+  for (size_t s = 0; own_ && s < parts_.size(); ++s) rows += own_->parts_[s].shard->rows();
+  return rows;
+}
+
+int64_t GrowableTable::image_rows() const {
+  int64_t rows = 0;
+  for (const Part& part : parts_) rows += part.shard->rows();
+  return rows;
+}
+
+void GrowableTable::exchange_rows(GrowableTable* other) { take(other, 1); }
+
+void GrowableTable::add_own(TableStats* sum) const {
+  if (!has_own_) return;
+  for (size_t s = 0; s < parts_.size(); ++s) {
+    Part& part = own_->parts_[s];
+    const std::lock_guard held(part.lock);
+    sum->bytes += part.shard->stats().bytes;
+    part.shard->each_row([&](int64_t key, uint32_t seen, const float*) {
+      sum->rows += (seen == kThere ? 1 : 0) - (parts_[s].shard->has(key) ? 1 : 0);
+    });
+  }
+}
+
+}  // namespace anabranch::sparse
