@@ -34,27 +34,32 @@ import anabranch.fluid as fluid
 CHECKED = 200000
 
 
-def memory():
-    """(resident, proportional) bytes of this process."""
-    with open("/proc/self/smaps_rollup") as file:
+def memory(process="self"):
+    """[resident, proportional] bytes of a process."""
+    with open("/proc/%s/smaps_rollup" % process) as file:
         found = {line.split(":")[0]: int(line.split()[1]) << 10 for line in file if line.endswith("kB\n")}
     return found["Rss"], found["Pss"]
 
 
 class Most:
-    """The most memory that the process has had since reset()."""
+    """The most memory of processes, each and together, beyond ``bare``, since reset()."""
 
-    def __init__(self):
+    def __init__(self, processes, bare):
+        self._processes, self._bare = processes, np.array(bare)
         self.reset()
         threading.Thread(target=self._measure, daemon=True).start()
 
     def reset(self):
-        self.most = (0, 0)
+        self.each, self.sum = np.zeros(self._bare.shape), np.zeros(2)
 
     def _measure(self):
         while True:
-            self.most = tuple(map(max, self.most, memory()))
-            time.sleep(0.01)
+            try:
+                now = (np.array([memory(p) for p in self._processes]) - self._bare) / 2 ** 20
+            except OSError:
+                return      # they have ended
+            self.each, self.sum = np.maximum(self.each, now), np.maximum(self.sum, now.sum(0))
+            time.sleep(0.05)
 
 
 def child(model, run, rows, share):
@@ -65,7 +70,7 @@ def child(model, run, rows, share):
     begun = time.monotonic()
     made = anabranch.Predictor(model, follow=run, poll_s=0.01, **({"share": share} if share else {}))
     print("%.3f %d %d" % (time.monotonic() - begun, *bare), flush=True)
-    answers, most = [], Most()
+    answers = []
 
     def answer():
         own, draw = made.clone(), np.random.RandomState(os.getpid())
@@ -78,10 +83,7 @@ def child(model, run, rows, share):
     threading.Thread(target=answer, daemon=True).start()
     for line in sys.stdin:
         command, *words = line.split()
-        if command == "memory":
-            print("%d %d" % most.most, flush=True)
-            most.reset()
-        elif command == "version":       # the first answer of it
+        if command == "version":       # the first answer of it
             while not answers or answers[-1][2] < int(words[0]):
                 time.sleep(0.001)
             print(next(t + s for t, s, version in answers if version >= int(words[0])), flush=True)
@@ -109,11 +111,6 @@ class Child:
         return self.line()
 
 
-def megabytes(children, bare):
-    found = [tuple(map(int, c.ask("memory"))) for c in children]
-    return np.array([(rss - b[0], pss - b[1]) for (rss, pss), b in zip(found, bare)]) / 2 ** 20
-
-
 def train(net, rows, ids=None):
     ids = np.arange(rows) if ids is None else ids
     for at in range(0, len(ids), 10 ** 5):
@@ -138,9 +135,10 @@ def measure(args, folder):
     first = [c.line() for c in children]
     bare = [tuple(map(int, line[1:])) for line in first]
     print("started after %s s" % ", ".join("%.2f" % float(line[0]) for line in first))
-    megabytes(children, bare)
+    most = Most([c.process.pid for c in children], bare)
     time.sleep(3)
-    quiet, before = time.monotonic(), megabytes(children, bare)
+    quiet, before, sum_before = time.monotonic(), most.each, most.sum
+    most.reset()
     delays, busy = [], []
     for k in range(args.deltas):
         train(net, args.rows, np.random.RandomState(k).choice(args.rows, int(args.touched * args.rows), replace=False))
@@ -149,17 +147,19 @@ def measure(args, folder):
         delays.append([float(c.ask("version %d" % (k + 2))[0]) - on_disk for c in children])
         time.sleep(1.0)
         busy.append([float(c.ask("p99 %f %f" % (on_disk, on_disk + 1))[0]) for c in children])
-    most = megabytes(children, bare)
+    after, sum_after = most.each, most.sum
+    most.reset()
+    time.sleep(1)
     for name, k in (("resident", 0), ("proportional", 1)):
-        print("%s: %s MiB before, %s at most; sum %.0f and %.0f (x %.3f)" % (
-            name, ", ".join("%.0f" % m for m in before[:, k]), ", ".join("%.0f" % m for m in most[:, k]),
-            before[:, k].sum(), most[:, k].sum(), most[:, k].sum() / before[:, k].sum()))
+        print("%s: %s MiB before, %s at most; together %.0f, %.0f at most (x %.3f), %.0f at the end" % (
+            name, ", ".join("%.0f" % m for m in before[:, k]), ", ".join("%.0f" % m for m in after[:, k]),
+            sum_before[k], sum_after[k], sum_after[k] / sum_before[k], most.sum[k]))
     calm = [float(c.ask("p99 %f %f" % (quiet - 3, quiet))[0]) for c in children]
     print("from disk to answers: %.3f s at most; p99 of an answer %.3f ms, after a checkpoint %.3f ms" % (
         np.max(delays), np.max(calm), np.max(busy)))
     with fluid.scope_guard(net.scope):
         program, feeds, targets = fluid.io.load_inference_model(model, net.exe)
-        train_again = anabranch.Predictor(model, follow=at)      # rows of its own
+        train_again = anabranch.Predictor(model, follow=at)
     expected = digest(train_again.run([np.arange(0, args.rows, max(args.rows // CHECKED, 1)).reshape(-1, 1)])[0])
     print("the same answers as of a process with its own rows: %s" % all(
         c.ask("digest") == [expected] for c in children))

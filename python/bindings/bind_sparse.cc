@@ -190,7 +190,8 @@ void bind_sparse(nb::module_& m) {
            "Gives a variable the table at the end of the chain, without moments and rules.")
       .def("links", &describe_links, "A dict for each link.");
   using sparse::SharedTables;
-  nb::class_<SharedTables>(m, "SharedTables", "Tables of which the processes of a machine have the rows in memory once.")
+  nb::class_<SharedTables>(m, "SharedTables",
+                           "Tables of which the processes of a machine have the rows in memory once.")
       .def(nb::init<std::string>(), nb::arg("folder"))
       .def(
           "open",

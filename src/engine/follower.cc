@@ -109,7 +109,6 @@ std::string Follower::overdue() const {
   }
   return not_shared();
 }
-
 std::string Follower::not_shared() const { return shared_ ? shared_->problem() : std::string(); }
 
 void Follower::renew(bool makes) {

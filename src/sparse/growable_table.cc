@@ -159,6 +159,8 @@ std::vector<int64_t> GrowableTable::keys() {
   std::vector<int64_t> all;
   for (size_t s = 0; s < parts_.size(); ++s) {
     const std::lock_guard held(parts_[s].lock);
+    std::unique_lock<SpinLock> own;
+    if (own_) own = std::unique_lock(own_->parts_[s].lock);
     each_current(s, [&](int64_t key, const float*) { all.push_back(key); });
   }
   std::sort(all.begin(), all.end());

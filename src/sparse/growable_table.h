@@ -161,8 +161,8 @@ class GrowableTable {
   // A table for lookups only. InvalidArgument: the file is not a whole image of this link.
   static std::shared_ptr<GrowableTable> of_image(const std::string& name, const std::string& path, uint64_t link);
   bool is_image() const { return image_ != nullptr; }
-  int64_t image_rows() const;
-  int64_t own_rows() const;  // changes since the image
+  int64_t own_rows() const;   // changes since the image
+  int64_t held_rows() const;  // of the image, or of a table without one
   // Takes the rows of a table that reads as this one, and gives it the old ones. No lookup runs meanwhile.
   void exchange_rows(GrowableTable* other);
 
@@ -187,6 +187,7 @@ class GrowableTable {
   void put_change(int64_t key, uint32_t seen, const float* numbers);
   // fn(key, record) for the rows of a shard that lookups find, without those of the layer.
   void each_current(size_t shard, const std::function<void(int64_t key, const float* record)>& fn) const;
+  void begin_own(int64_t more);
   void add_own(TableStats* sum) const;
   void check_fits(const TableHeader& h, const std::string& path) const;
   void put_row(const char* row, const TableHeader& of, const std::function<bool(int64_t key)>& mine,
@@ -200,8 +201,8 @@ class GrowableTable {
   std::array<Part, size_t{kShards}> parts_;
   std::atomic<int64_t> tell_at_{1};  // keys dropped
   std::atomic<uint64_t> since_{0};
-  std::shared_ptr<GrowableTable> layer_;  // rows that hide those of this table
-  std::shared_ptr<GrowableTable> under_;  // of a preview: the table that the layer hides
+  std::shared_ptr<GrowableTable> layer_;   // rows that hide those of this table
+  std::shared_ptr<GrowableTable> under_;   // of a preview: the table that the layer hides
   std::shared_ptr<io::MappedFile> image_;  // memory of its rows; null: its own
   std::shared_ptr<GrowableTable> own_;     // of an image: rows that hide those of the image, as a layer does
   std::atomic<bool> has_own_{false};

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kSuffix = ".table", *kLock = "/.lock";
-constexpr int64_t kMostOwn = 32;  // one row in 32 may have changed since the image
+constexpr int64_t kMostOwn = 16;  // one row in 16 may have changed since the image
 
 }  // namespace
 
@@ -75,7 +75,7 @@ std::shared_ptr<GrowableTable> SharedTables::find(const std::string& name, uint6
 std::shared_ptr<GrowableTable> SharedTables::renewed(const GrowableTable& table, uint64_t link, bool makes) {
   const int64_t own = table.own_rows();
   if (own == 0 || !table.is_image()) return nullptr;
-  makes = makes && own * kMostOwn > table.image_rows();
+  makes = makes && own * kMostOwn > table.held_rows();
   if (!makes && !fs::exists(path_of(link))) return nullptr;
   try {
     const io::FileLock held(folder_ + kLock, /*waits=*/false);

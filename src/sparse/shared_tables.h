@@ -1,6 +1,6 @@
 // Tables of which the processes of one machine have the rows in memory once: images (GrowableTable::of_image) in a
-// folder, which one process makes and all map. The files of the checkpoints are not mapped: their rows have no index and
-// stand between moments, and a tool that copies them may cut them short for a while, which would kill the process.
+// folder, which one process makes and all map. The files of the checkpoints are not mapped: their rows have no index
+// and stand between moments, and a tool that copies them may cut them short for a while, which would kill the process.
 #pragma once
 #include <map>
 #include <memory>

@@ -140,7 +140,7 @@ int64_t GrowableTable::changed_bytes() {
 
 void GrowableTable::apply(const LinkReader& link, const std::function<bool(int64_t key)>& mine) {
   if (own_) {
-    has_own_.store(true, std::memory_order_release);
+    begin_own(link.rows() + link.gone());
     return own_->put_changes(link);
   }
   const size_t row_bytes = link.table().row_bytes();

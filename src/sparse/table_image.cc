@@ -155,16 +155,18 @@ std::shared_ptr<GrowableTable> GrowableTable::of_image(const std::string& name, 
   return table;
 }
 
-int64_t GrowableTable::own_rows() const {
-  int64_t rows = 0;
-  for (size_t s = 0; own_ && s < parts_.size(); ++s) rows += own_->parts_[s].shard->rows();
-  return rows;
-}
-
-int64_t GrowableTable::image_rows() const {
+int64_t GrowableTable::held_rows() const {
   int64_t rows = 0;
   for (const Part& part : parts_) rows += part.shard->rows();
   return rows;
+}
+
+int64_t GrowableTable::own_rows() const { return own_ ? own_->held_rows() : 0; }
+
+// They come in the order of their hashes (TableIndex::reserve).
+void GrowableTable::begin_own(int64_t more) {
+  own_->reserve(own_->held_rows() + more);
+  has_own_.store(true, std::memory_order_release);
 }
 
 void GrowableTable::exchange_rows(GrowableTable* other) { take(other, 1); }

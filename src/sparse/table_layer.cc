@@ -73,7 +73,7 @@ std::shared_ptr<GrowableTable> GrowableTable::preview(std::shared_ptr<GrowableTa
 // The layer's rows do not change, so that no lock is needed to read them.
 void GrowableTable::fold_layer() {
   if (!layer_) return;
-  if (own_) has_own_.store(true, std::memory_order_release);
+  if (own_) begin_own(layer_->held_rows());
   const size_t bytes = static_cast<size_t>(options_.width) * sizeof(float);
   for (size_t s = 0; s < parts_.size(); ++s) {
     Part& part = parts_[s];

@@ -37,16 +37,47 @@ int64_t told(Predictor& predictor) {
 
 // A follower that looks at the folder when it is told to.
 struct Followed {
-  explicit Followed(const std::string& root, std::vector<Tensor> warm_up = {})
+  explicit Followed(const std::string& root, std::vector<Tensor> warm_up = {}, const std::string& share = {})
       : predictor(test::counting_model()),
         follower(root, predictor,
-                 {.poll_s = 0, .warm_up = std::move(warm_up), .grace_s = 0, .say = [this](const std::string& text) {
-                    said.push_back(text);
-                  }}) {}
+                 {.poll_s = 0,
+                  .warm_up = std::move(warm_up),
+                  .grace_s = 0,
+                  .share = share,
+                  .say = [this](const std::string& text) { said.push_back(text); }}) {}
   std::vector<std::string> said;
   Predictor predictor;
   Follower follower;
 };
+
+TEST(Follower, SharesTheRowsOfTables) {
+  CheckpointFolder run("sharing");
+  const std::string share = run.root + "-share";
+  fs::remove_all(share);
+  run.write(true);
+  Followed one(run.root, {ids()}, share), other(run.root, {}, share);
+  for (int64_t n = 2; n < 12; ++n) {
+    run.write(n % 5 == 1);  // all rows change
+    for (Followed* f : {&one, &other}) {
+      EXPECT_TRUE(f->follower.poll());
+      EXPECT_EQ(told(f->predictor), n);
+      EXPECT_FALSE(f->follower.poll());
+      EXPECT_EQ(told(f->predictor), n);
+      EXPECT_EQ(f->follower.state().problem, "");
+    }
+  }
+  EXPECT_TRUE(one.said.empty() && other.said.empty());
+  EXPECT_GE(std::distance(fs::directory_iterator(share), {}), 2);
+  Followed alone(run.root, {}, share);
+  fs::remove_all(share);
+  run.write();
+  fs::remove_all(run.path(12));
+  run.write(true);  // its changes lead nowhere
+  EXPECT_TRUE(alone.follower.poll());
+  EXPECT_EQ(told(alone.predictor), 13);
+  EXPECT_THAT(alone.follower.state().problem, HasSubstr("table t is not shared"));
+  EXPECT_THROW(Followed(run.root, {}, share + "/no/such"), Error);
+}
 
 TEST(Follower, TheNewestVersionAnswers) {
   CheckpointFolder run("newest");

@@ -62,7 +62,9 @@ struct Trained {
     paths.push_back(path);
   }
   TableChain chain() const { return TableChain(paths); }
-  TableChain changes() const { return TableChain({paths.back()}, &TableChain({paths.begin(), paths.end() - 1}).last()); }
+  TableChain changes() const {
+    return TableChain({paths.back()}, &TableChain({paths.begin(), paths.end() - 1}).last());
+  }
 
   const std::string name;
   std::shared_ptr<GrowableTable> table;
@@ -89,7 +91,7 @@ TEST(SharedTables, ReadLikeTheTableThatWroteThem) {
   std::shared_ptr<GrowableTable> followed;
   int64_t gone = 0, renewed = 0;
   for (uint64_t n = 0; n < 12; ++n) {
-    run.train(test::random_keys(n == 0 ? 1500 : 40, n + 1, 2000), n + 1);
+    run.train(test::random_keys(n == 0 ? 1500 : 60, n + 1, 2000), n + 1);
     run.write();
     const auto expected = test::pull(*run.table, all, /*train=*/false);
     if (!followed) {
@@ -124,7 +126,7 @@ TEST(SharedTables, ReadLikeTheTableThatWroteThem) {
 
 TEST(SharedTables, HoldEdgesOfTables) {
   for (const int64_t width : {1, 16, 33}) {
-    for (const int64_t rows : {0, 1, 5, 70000}) {
+    for (const int64_t rows : {0, 1, 5, 20000}) {
       Trained run("edges", width);
       if (rows) run.train(first_keys(rows), 1);
       run.write();
@@ -203,7 +205,7 @@ TEST(SharedTables, OneMakesAnImageAndOthersTakeIt) {
   run.write();
   for (const auto& table : {one, two}) apply(*table, run.changes());
   EXPECT_EQ(shared.renewed(*one, run.chain().last().checksum(), true), nullptr);  // too few rows have changed
-  run.train(first_keys(200), 3);
+  run.train(first_keys(300), 3);
   run.write();
   for (const auto& table : {one, two}) apply(*table, run.changes());
   const uint64_t link = run.chain().last().checksum();
@@ -231,7 +233,7 @@ TEST(SharedTables, ImagesThatNothingUsesAreRemoved) {
   const std::string image = images_in(folder).at(0);
   for (const std::string name : {"unused_a", "unused_b"}) {
     Trained other(name);
-    other.train(first_keys(100), 1);
+    other.train(first_keys(100), name.back());
     other.write();
     shared.open(other.chain());
   }

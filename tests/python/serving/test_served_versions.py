@@ -50,6 +50,24 @@ def version(server):
     return json.loads(server.ask("/version")[2])
 
 
+def mapped(server, folder):
+    """The files of a folder that a server has mapped."""
+    with open("/proc/%d/maps" % server.child.pid) as file:
+        return {line.split()[-1] for line in file if folder in line}
+
+
+def test_two_servers_share_the_rows_of_tables(tmp_path, run):
+    options = ["--share", str(tmp_path / "share")]
+    with served(tmp_path, *options) as one, served(tmp_path, *options) as other:
+        for number in range(2, 5):
+            run.write()
+            for server in (one, other):
+                until(lambda n=number, s=server: version(s)["version"] == n, "version %d" % number)
+                assert ask(server) == (number, run.done)
+                assert json.loads(server.ask("/health")[2])["problem"] is None
+        until(lambda: mapped(one, options[1]) == mapped(other, options[1]) != set(), "the servers map the same file")
+
+
 def test_answers_follow_training(tmp_path, run):
     with served(tmp_path, "--workers", "2") as server:
         assert ask(server) == (1, 2)
