@@ -60,8 +60,8 @@ class Predictor:
     Raises:
         ValueError: the folder does not exist, the program has a different version, an operator has side effects, the
             schema does not match the inputs, ``poll_s`` is not above 0, ``warm_up`` does not match the inputs of the
-            model, ``warm_up`` or ``share`` is given without ``follow``, or an argument of the canary is outside of its range or lacks the
-            argument that it requires.
+            model, ``warm_up`` or ``share`` is given without ``follow``, or an argument of the canary is outside of its
+            range or lacks the argument that it requires.
         EnforceNotMet: files are missing or damaged, or the folder ``share`` cannot be used.
 
     Examples:

@@ -65,7 +65,7 @@ void FollowedModel::fold() {
 // The old rows are freed with `image`, when runs no longer wait.
 void FollowedModel::rest_on(sparse::GrowableTable& table, const std::shared_ptr<sparse::GrowableTable>& image) {
   const RunGate::Change change(&scope_->gate());
-  table.exchange_rows(image.get());
+  table.exchange_images(image.get());
 }
 
 }  // namespace anabranch

@@ -26,7 +26,7 @@ class FollowedModel {
   void switch_to(int64_t version, Scope& fresh, const std::vector<std::string>& names, std::vector<Layer> layers);
   // Copies the layers to their tables while runs go on.
   void fold();
-  // A table takes the rows of `image`, which reads as it does.
+  // A table takes the images that `image` has, which read as its rows.
   void rest_on(sparse::GrowableTable& table, const std::shared_ptr<sparse::GrowableTable>& image);
   // In a run: that of its values. 0: the values of the model's own files.
   int64_t version() const { return version_.load(std::memory_order_relaxed); }

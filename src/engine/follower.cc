@@ -75,7 +75,7 @@ bool Follower::poll() {
     for (auto number = sought.rbegin(); number != sought.rend() && *number != mine; ++number) {
       if (try_version(*number)) return true;
     }
-    renew(/*makes=*/false);
+    renew();
     report(overdue());
   } catch (const std::exception& e) {
     report(e.what());
@@ -96,7 +96,7 @@ bool Follower::try_version(int64_t number) {
     return false;
   }
   failed_.erase(number);
-  renew(/*makes=*/state().lag == 0);  // else the next version comes first
+  renew();
   report(not_shared());
   return true;
 }
@@ -111,8 +111,10 @@ std::string Follower::overdue() const {
 }
 std::string Follower::not_shared() const { return shared_ ? shared_->problem() : std::string(); }
 
-void Follower::renew(bool makes) {
+// A newer version comes first.
+void Follower::renew() {
   if (!shared_) return;
+  const bool makes = state().lag == 0;
   for (const auto& [name, chain] : chains_) {
     const auto mine = table(name);
     if (const auto image = shared_->renewed(*mine, chain->last().checksum(), makes)) followed_->rest_on(*mine, image);

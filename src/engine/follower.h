@@ -76,7 +76,7 @@ class Follower {
   void try_out(const std::shared_ptr<Scope>& fresh) const;
   void remember(const VersionStatus& status, Chains chains);
   // Lets its tables share more rows, if they can.
-  void renew(bool makes);
+  void renew();
   std::string overdue() const;
   std::string not_shared() const;
   void report(const std::string& problem);

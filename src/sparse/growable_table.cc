@@ -74,7 +74,7 @@ void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float*
                          Parallel* parallel) {
   scratch->read(keys, n);
   Pull first = how, over = how;
-  first.train &= !image_;  // an image has no rows for other keys
+  first.train &= !own_;  // images have no rows for other keys
   over.train = false;
   over.keep_missing = true;
   GrowableTable* const own = has_own_.load(std::memory_order_acquire) ? own_.get() : nullptr;

@@ -33,6 +33,8 @@ class TableChain;
 
 class GrowableTable {
  public:
+  static constexpr int64_t kShards = KeyOrder::kShards;
+
   // InvalidArgument if the options contradict each other.
   GrowableTable(std::string name, const TableOptions& options);
   ~GrowableTable();
@@ -155,23 +157,25 @@ class GrowableTable {
   // Copies the rows of its layer to this table, which changes no lookup. Lookups go on.
   void fold_layer();
 
-  // ---- a table that other processes read, too: an image in a file, and own rows that hide some of its rows
-  // Writes the rows at the link with this checksum. Nothing changes them meanwhile; lookups go on.
-  void write_image(uint64_t link, io::AtomicFile* file) const;
-  // A table for lookups only. InvalidArgument: the file is not a whole image of this link.
-  static std::shared_ptr<GrowableTable> of_image(const std::string& name, const std::string& path, uint64_t link);
-  bool is_image() const { return image_ != nullptr; }
-  int64_t own_rows() const;   // changes since the image
-  int64_t held_rows() const;  // of the image, or of a table without one
-  // Takes the rows of a table that reads as this one, and gives it the old ones. No lookup runs meanwhile.
-  void exchange_rows(GrowableTable* other);
+  // ---- a table of which other processes have the rows, too: images of its shards in files, and own rows that hide
+  // some Writes the rows of a shard at the link with this checksum. Nothing changes them meanwhile; lookups go on.
+  void write_image(size_t shard, uint64_t link, io::AtomicFile* file) const;
+  // A table for lookups only, whose shards are empty.
+  static std::shared_ptr<GrowableTable> for_images(const std::string& name, int64_t width);
+  // No lookup runs meanwhile. InvalidArgument: the file is not a whole image of this shard and link.
+  void map_image(size_t shard, uint64_t link, const std::string& path);
+  bool is_image() const { return own_ != nullptr; }
+  int64_t own_rows(size_t shard) const;   // changes since its image
+  int64_t held_rows(size_t shard) const;  // of the image, or of a table without one
+  // Takes the images of a table, which read as the rows of this one, and gives it the old ones. No lookup runs
+  // meanwhile.
+  void exchange_images(GrowableTable* other);
 
   // A table with the options and the rows of a file.
   static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path,
                                              const std::function<bool(int64_t key)>& mine = {});
 
  private:
-  static constexpr int64_t kShards = KeyOrder::kShards;
   struct Part {
     SpinLock lock;
     std::unique_ptr<TableShard> shard;
@@ -183,12 +187,12 @@ class GrowableTable {
   void tell_what_was_dropped();
   void check_not_image() const;
   // Of a layer.
-  void put_changes(const LinkReader& link);
+  void put_changes(const LinkReader& link, const std::function<bool(int64_t key)>& mine = {});
   void put_change(int64_t key, uint32_t seen, const float* numbers);
   // fn(key, record) for the rows of a shard that lookups find, without those of the layer.
   void each_current(size_t shard, const std::function<void(int64_t key, const float* record)>& fn) const;
   void begin_own(int64_t more);
-  void add_own(TableStats* sum) const;
+  void add_own(TableStats* sum);
   void check_fits(const TableHeader& h, const std::string& path) const;
   void put_row(const char* row, const TableHeader& of, const std::function<bool(int64_t key)>& mine,
                const std::string& where);
@@ -201,10 +205,11 @@ class GrowableTable {
   std::array<Part, size_t{kShards}> parts_;
   std::atomic<int64_t> tell_at_{1};  // keys dropped
   std::atomic<uint64_t> since_{0};
-  std::shared_ptr<GrowableTable> layer_;   // rows that hide those of this table
-  std::shared_ptr<GrowableTable> under_;   // of a preview: the table that the layer hides
-  std::shared_ptr<io::MappedFile> image_;  // memory of its rows; null: its own
-  std::shared_ptr<GrowableTable> own_;     // of an image: rows that hide those of the image, as a layer does
+  std::shared_ptr<GrowableTable> layer_;                                 // rows that hide those of this table
+  std::shared_ptr<GrowableTable> under_;                                 // of a preview: the table that the layer hides
+  std::array<std::shared_ptr<io::MappedFile>, size_t{kShards}> images_;  // memory of rows
+  std::shared_ptr<GrowableTable>
+      own_;  // of images: rows that hide those of the images, as a layer does; null: it has none
   std::atomic<bool> has_own_{false};
 };
 

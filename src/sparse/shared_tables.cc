@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +11,7 @@
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/mapped_file.h"
+#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 namespace {
@@ -16,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kSuffix = ".table", *kLock = "/.lock";
-constexpr int64_t kMostOwn = 16;  // one row in 16 may have changed since the image
+constexpr int64_t kMostOwn = 32;  // one row in 32 may have changed since the image
 
 }  // namespace
 
@@ -27,18 +30,14 @@ SharedTables::SharedTables(std::string folder) : folder_(std::move(folder)) {
   const io::FileLock usable(folder_ + kLock, /*waits=*/false);
 }
 
-std::string SharedTables::path_of(uint64_t link) const { return fmt::format("{}/{:016x}{}", folder_, link, kSuffix); }
+std::string SharedTables::path_of(uint64_t link, size_t shard) const {
+  return fmt::format("{}/{:016x}-{:02}{}", folder_, link, shard, kSuffix);
+}
 
 std::shared_ptr<GrowableTable> SharedTables::open(const TableChain& chain) {
   const LinkReader& last = chain.last();
   try {
-    const io::FileLock held(folder_ + kLock, /*waits=*/true);
-    auto table = find_in(chain);
-    if (!table) {
-      remove_unused();
-      make(*GrowableTable::for_lookups(last.name(), chain), last.checksum());
-      table = GrowableTable::of_image(last.name(), path_of(last.checksum()), last.checksum());
-    }
+    auto table = open_images(chain);
     note(last.name(), "");
     return table;
   } catch (const Error& e) {
@@ -47,57 +46,82 @@ std::shared_ptr<GrowableTable> SharedTables::open(const TableChain& chain) {
   return GrowableTable::for_lookups(last.name(), chain);
 }
 
-std::shared_ptr<GrowableTable> SharedTables::find_in(const TableChain& chain) const {
+std::shared_ptr<GrowableTable> SharedTables::open_images(const TableChain& chain) const {
+  const io::FileLock held(folder_ + kLock, /*waits=*/true);
   const auto& links = chain.links();
-  for (size_t i = links.size(); i-- > 0;) {
-    auto table = find(chain.last().name(), links[i].checksum());
-    if (!table) continue;
-    while (++i < links.size()) table->apply(links[i]);
-    return table;
+  const LinkReader& last = chain.last();
+  auto table = GrowableTable::for_images(last.name(), last.table().width);
+  std::array<size_t, size_t{GrowableTable::kShards}> at{};  // the link of each image
+  std::shared_ptr<GrowableTable> rows;
+  for (size_t s = 0; s < at.size(); ++s) {
+    at[s] = links.size();
+    while (at[s] > 0 && !map(table.get(), links[at[s] - 1].checksum(), s)) --at[s];
+    if (at[s]-- > 0) continue;
+    if (!rows) {
+      remove_unused();
+      rows = GrowableTable::for_lookups(last.name(), chain);
+    }
+    make(*rows, last.checksum(), s, table.get());
+    at[s] = links.size() - 1;
   }
-  return nullptr;
+  rows.reset();
+  for (size_t i = 1; i < links.size(); ++i) {
+    if (*std::min_element(at.begin(), at.end()) >= i) continue;
+    table->apply(links[i], [&](int64_t key) { return at[hash_id(key) >> (64 - KeyOrder::kBits)] < i; });
+  }
+  return table;
 }
 
-// A damaged one, of a disk or of a process of old code, is made again.
-std::shared_ptr<GrowableTable> SharedTables::find(const std::string& name, uint64_t link) const {
-  const std::string path = path_of(link);
-  if (!fs::exists(path)) return nullptr;
+// A damaged image, of a disk or of a process of old code, is made again.
+bool SharedTables::map(GrowableTable* table, uint64_t link, size_t shard) const {
+  const std::string path = path_of(link, shard);
+  if (!fs::exists(path)) return false;
   try {
-    return GrowableTable::of_image(name, path, link);
+    table->map_image(shard, link, path);
+    return true;
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kInvalidArgument) throw;
     std::error_code failed;
     fs::remove(path, failed);
-    return nullptr;
+    return false;
   }
+}
+
+void SharedTables::make(const GrowableTable& from, uint64_t link, size_t shard, GrowableTable* to) const {
+  const std::string path = path_of(link, shard);
+  io::AtomicFile file(path);
+  from.write_image(shard, link, &file);
+  file.commit();
+  to->map_image(shard, link, path);
 }
 
 std::shared_ptr<GrowableTable> SharedTables::renewed(const GrowableTable& table, uint64_t link, bool makes) {
-  const int64_t own = table.own_rows();
-  if (own == 0 || !table.is_image()) return nullptr;
-  makes = makes && own * kMostOwn > table.held_rows();
-  if (!makes && !fs::exists(path_of(link))) return nullptr;
+  if (!table.is_image()) return nullptr;
+  makes = makes && !has_failed(table.name(), link);
+  std::vector<size_t> there, due;
+  for (size_t s = 0; s < size_t{GrowableTable::kShards}; ++s) {
+    const int64_t own = table.own_rows(s);
+    if (own > 0 && fs::exists(path_of(link, s))) there.push_back(s);
+    if (makes && own * kMostOwn > table.held_rows(s)) due.push_back(s);
+  }
+  if (there.empty() && due.empty()) return nullptr;
   try {
     const io::FileLock held(folder_ + kLock, /*waits=*/false);
     if (!held.taken()) return nullptr;
-    auto found = find(table.name(), link);
-    if (!found && makes) {
+    auto images = GrowableTable::for_images(table.name(), table.options().width);
+    bool any = false;
+    for (const size_t s : there) any |= map(images.get(), link, s);
+    if (!any && !due.empty()) {
       remove_unused();
-      make(table, link);
-      found = GrowableTable::of_image(table.name(), path_of(link), link);
+      make(table, link, due.front(), images.get());
+      any = true;
     }
-    if (found) note(table.name(), "");
-    return found;
+    if (any) note(table.name(), "");
+    return any ? images : nullptr;
   } catch (const Error& e) {
-    note(table.name(), e.what());
+    note(table.name(), e.what(), link);
     return nullptr;
   }
-}
-
-void SharedTables::make(const GrowableTable& table, uint64_t link) const {
-  io::AtomicFile file(path_of(link));
-  table.write_image(link, &file);
-  file.commit();
 }
 
 void SharedTables::remove_unused() const {
@@ -107,22 +131,28 @@ void SharedTables::remove_unused() const {
   }
 }
 
-void SharedTables::note(const std::string& table, const std::string& problem) {
+void SharedTables::note(const std::string& table, const std::string& problem, uint64_t link) {
   const std::lock_guard held(lock_);
   if (problem.empty()) {
     problems_.erase(table);
     return;
   }
-  problems_[table] = fmt::format("table {} is not shared: {}", table, problem.substr(0, problem.find('\n')));
+  problems_[table] = {fmt::format("table {} is not shared: {}", table, problem.substr(0, problem.find('\n'))), link};
 }
 
 void SharedTables::not_a_chain(const std::string& table) {
   note(table, "the checkpoint has all rows in one file; Checkpoints(delta=...) writes tables that can be shared");
 }
 
+bool SharedTables::has_failed(const std::string& table, uint64_t link) const {
+  const std::lock_guard held(lock_);
+  const auto found = problems_.find(table);
+  return found != problems_.end() && found->second.link == link;
+}
+
 std::string SharedTables::problem() const {
   const std::lock_guard held(lock_);
-  return problems_.empty() ? std::string() : problems_.begin()->second;
+  return problems_.empty() ? std::string() : problems_.begin()->second.text;
 }
 
 }  // namespace anabranch::sparse

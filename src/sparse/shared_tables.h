@@ -1,6 +1,7 @@
-// Tables of which the processes of one machine have the rows in memory once: images (GrowableTable::of_image) in a
-// folder, which one process makes and all map. The files of the checkpoints are not mapped: their rows have no index
-// and stand between moments, and a tool that copies them may cut them short for a while, which would kill the process.
+// Tables of which the processes of one machine have the rows in memory once: images (GrowableTable::map_image) in a
+// folder, which one process makes and all map. A file has a part of the rows, so that new ones take little room while
+// the old ones are still in use. The files of the checkpoints are not mapped: their rows have no index and stand
+// between moments, and a tool that copies them may cut them short for a while, which would kill the process.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,12 +18,12 @@ class SharedTables {
   // Makes the folder if there is none. Unavailable: it cannot be made or read.
   explicit SharedTables(std::string folder);
 
-  // The table at the end of a chain, for lookups: the newest image of one of its links, and the changes after it. Makes
-  // an image if there is none, while other processes wait. If that fails, the table has its own memory.
+  // The table at the end of a chain, for lookups: the newest images of its links, and the changes after them. Makes
+  // images if some are missing, while other processes wait. If that fails, the table has its own memory.
   std::shared_ptr<GrowableTable> open(const TableChain& chain);
-  // A table that reads as `table`, which has the rows at a link and no layer, but shares more of them: an image that
-  // another process has made, or with `makes` a new one, once too many rows have changed since the old one. Null: there
-  // is none.
+  // Images that read as parts of `table`, which has the rows at a link and no layer, so that it shares more of them:
+  // those that another process has made, and with `makes` a new one, where too many rows have changed since the old
+  // one. Null: there are none.
   std::shared_ptr<GrowableTable> renewed(const GrowableTable& table, uint64_t link, bool makes);
 
   // The checkpoint has the table in one file, and not as a chain: the table has its own memory.
@@ -31,16 +32,21 @@ class SharedTables {
   std::string problem() const;
 
  private:
-  std::string path_of(uint64_t link) const;
-  std::shared_ptr<GrowableTable> find(const std::string& name, uint64_t link) const;
-  std::shared_ptr<GrowableTable> find_in(const TableChain& chain) const;
-  void make(const GrowableTable& table, uint64_t link) const;
+  std::string path_of(uint64_t link, size_t shard) const;
+  bool map(GrowableTable* table, uint64_t link, size_t shard) const;
+  void make(const GrowableTable& from, uint64_t link, size_t shard, GrowableTable* to) const;
+  std::shared_ptr<GrowableTable> open_images(const TableChain& chain) const;
   void remove_unused() const;
-  void note(const std::string& table, const std::string& problem);
+  void note(const std::string& table, const std::string& problem, uint64_t link = 0);
+  bool has_failed(const std::string& table, uint64_t link) const;
 
   const std::string folder_;
   mutable std::mutex lock_;
-  std::map<std::string, std::string> problems_;  // of tables
+  struct Problem {
+    std::string text;
+    uint64_t link;  // at which no image could be made; 0: none was to be made
+  };
+  std::map<std::string, Problem> problems_;  // of tables
 };
 
 }  // namespace anabranch::sparse

@@ -141,7 +141,7 @@ int64_t GrowableTable::changed_bytes() {
 void GrowableTable::apply(const LinkReader& link, const std::function<bool(int64_t key)>& mine) {
   if (own_) {
     begin_own(link.rows() + link.gone());
-    return own_->put_changes(link);
+    return own_->put_changes(link, mine);
   }
   const size_t row_bytes = link.table().row_bytes();
   link.each(

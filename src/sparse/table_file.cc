@@ -206,7 +206,7 @@ void GrowableTable::take(GrowableTable* fresh, int64_t clock) {
     std::swap(part.shard, other);
   }
   std::swap(memory_, fresh->memory_);
-  std::swap(image_, fresh->image_);
+  std::swap(images_, fresh->images_);
   std::swap(own_, fresh->own_);
   fresh->has_own_ = has_own_.exchange(fresh->has_own_);
   since_ = 0;

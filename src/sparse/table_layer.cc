@@ -30,7 +30,7 @@ std::shared_ptr<GrowableTable> GrowableTable::layer_of(const TableChain& chain) 
   return layer;
 }
 
-void GrowableTable::put_changes(const LinkReader& link) {
+void GrowableTable::put_changes(const LinkReader& link, const std::function<bool(int64_t key)>& mine) {
   const size_t row_bytes = link.table().row_bytes();
   const auto key_at = [](const char* at) {
     int64_t key = 0;
@@ -40,11 +40,15 @@ void GrowableTable::put_changes(const LinkReader& link) {
   std::vector<float> numbers(static_cast<size_t>(options_.width));
   link.each(
       [&](std::string_view keys) {
-        for (size_t at = 0; at < keys.size(); at += sizeof(int64_t)) put_change(key_at(keys.data() + at), kGone, {});
+        for (size_t at = 0; at < keys.size(); at += sizeof(int64_t)) {
+          const int64_t key = key_at(keys.data() + at);
+          if (!mine || mine(key)) put_change(key, kGone, nullptr);
+        }
       },
       [&](std::string_view lines) {
         for (size_t at = 0; at < lines.size(); at += row_bytes) {
           const char* const row = lines.data() + at;
+          if (mine && !mine(key_at(row))) continue;
           std::memcpy(numbers.data(), row + sizeof(int64_t) + sizeof(uint32_t), numbers.size() * sizeof(float));
           put_change(key_at(row), kThere, numbers.data());
         }
@@ -73,7 +77,7 @@ std::shared_ptr<GrowableTable> GrowableTable::preview(std::shared_ptr<GrowableTa
 // The layer's rows do not change, so that no lock is needed to read them.
 void GrowableTable::fold_layer() {
   if (!layer_) return;
-  if (own_) begin_own(layer_->held_rows());
+  if (own_) begin_own(layer_->stats().rows);
   const size_t bytes = static_cast<size_t>(options_.width) * sizeof(float);
   for (size_t s = 0; s < parts_.size(); ++s) {
     Part& part = parts_[s];

@@ -111,16 +111,15 @@ TEST(SharedTables, ReadLikeTheTableThatWroteThem) {
     EXPECT_EQ(followed->keys(), run.table->keys());
     EXPECT_EQ(followed->stats().rows, run.table->stats().rows);
     EXPECT_EQ(test::pull(*other.open(run.chain()), all, /*train=*/false), expected);
-    if (const auto image = one.renewed(*followed, run.chain().last().checksum(), /*makes=*/true)) {
-      followed->exchange_rows(image.get());
-      EXPECT_EQ(followed->own_rows(), 0);
+    while (const auto image = one.renewed(*followed, run.chain().last().checksum(), /*makes=*/true)) {
+      followed->exchange_images(image.get());
       EXPECT_EQ(test::pull(*followed, all, /*train=*/false), expected);
       EXPECT_EQ(followed->keys(), run.table->keys());
       ++renewed;
     }
   }
   EXPECT_GT(gone, 100);
-  EXPECT_GT(renewed, 2);
+  EXPECT_GT(renewed, 32);
   EXPECT_EQ(one.problem() + other.problem(), "");
 }
 
@@ -151,7 +150,7 @@ TEST(SharedTables, AnImageIsReadAfterItWasRemovedOrReplaced) {
   fs::remove(image);
   EXPECT_EQ(test::pull(*table, first_keys(1000), false), expected);
   const auto again = shared.open(run.chain());
-  EXPECT_EQ(images_in(folder).size(), 1);
+  EXPECT_EQ(images_in(folder).size(), 16);
   std::ofstream(image + ".new") << "another file";
   fs::rename(image + ".new", image);
   EXPECT_EQ(test::pull(*again, first_keys(1000), false), expected);
@@ -172,7 +171,7 @@ TEST(SharedTables, ADamagedImageIsMadeAgain) {
     fs::remove(image);
     std::ofstream(image, std::ios::binary) << bytes;
     try {
-      GrowableTable::of_image("t", image, link);
+      GrowableTable::for_images("t", 3)->map_image(0, link, image);
     } catch (const Error& e) {
       return e.kind() == ErrorKind::kInvalidArgument && std::string(e.what()).find(image) != std::string::npos;
     }
@@ -186,11 +185,13 @@ TEST(SharedTables, ADamagedImageIsMadeAgain) {
     EXPECT_TRUE(refused(bytes));
     EXPECT_TRUE(refused(whole.substr(0, draw() % whole.size())));
   }
-  EXPECT_THROW(GrowableTable::of_image("t", image, link + 1), Error);
   EXPECT_EQ(test::pull(*shared.open(run.chain()), first_keys(1000), false), expected);
   EXPECT_EQ(shared.problem(), "");
-  EXPECT_NO_THROW(GrowableTable::of_image("t", image, link));
-  EXPECT_THROW(GrowableTable::of_image("t", image, link + 1), Error);
+  const auto again = GrowableTable::for_images("t", 3), wide = GrowableTable::for_images("t", 4);
+  EXPECT_NO_THROW(again->map_image(0, link, image));
+  EXPECT_THROW(again->map_image(0, link + 1, image), Error);
+  EXPECT_THROW(again->map_image(1, link, image), Error);
+  EXPECT_THROW(wide->map_image(0, link, image), Error);
 }
 
 TEST(SharedTables, OneMakesAnImageAndOthersTakeIt) {
@@ -210,17 +211,24 @@ TEST(SharedTables, OneMakesAnImageAndOthersTakeIt) {
   for (const auto& table : {one, two}) apply(*table, run.changes());
   const uint64_t link = run.chain().last().checksum();
   EXPECT_EQ(second.renewed(*two, link, /*makes=*/false), nullptr);
-  const auto made = shared.renewed(*one, link, /*makes=*/true);
-  ASSERT_NE(made, nullptr);
-  one->exchange_rows(made.get());
-  EXPECT_EQ(shared.renewed(*one, link, true), nullptr);
-  const auto found = second.renewed(*two, link, /*makes=*/false);
-  ASSERT_NE(found, nullptr);
-  two->exchange_rows(found.get());
   const auto expected = test::pull(*run.table, all, false);
-  EXPECT_EQ(test::pull(*one, all, false), expected);
-  EXPECT_EQ(test::pull(*two, all, false), expected);
-  EXPECT_EQ(images_in(folder).size(), 2);
+  for (size_t done = 1; const auto made = shared.renewed(*one, link, /*makes=*/true); ++done) {
+    one->exchange_images(made.get());
+    EXPECT_EQ(test::pull(*one, all, false), expected);
+    EXPECT_LE(images_in(folder).size(), 16 + done);
+    const auto found = second.renewed(*two, link, /*makes=*/false);
+    ASSERT_NE(found, nullptr);
+    two->exchange_images(found.get());
+    EXPECT_EQ(test::pull(*two, all, false), expected);
+  }
+  for (size_t s = 0; s < 16; ++s) EXPECT_EQ(one->own_rows(s) + two->own_rows(s), 0);
+  run.train(first_keys(300), 4);
+  run.write();
+  for (const auto& table : {one, two}) apply(*table, run.changes());
+  ASSERT_NE(shared.renewed(*one, run.chain().last().checksum(), true), nullptr);
+  EXPECT_EQ(images_in(folder).size(), 17);     // the first ones are gone
+  const auto late = second.open(run.chain());  // of images of two links
+  EXPECT_EQ(test::pull(*late, all, false), test::pull(*run.table, all, false));
 }
 
 TEST(SharedTables, ImagesThatNothingUsesAreRemoved) {
@@ -238,7 +246,7 @@ TEST(SharedTables, ImagesThatNothingUsesAreRemoved) {
     shared.open(other.chain());
   }
   EXPECT_THAT(images_in(folder), testing::Contains(image));
-  EXPECT_EQ(images_in(folder).size(), 2);  // and that of the last one
+  EXPECT_EQ(images_in(folder).size(), 32);  // and those of the last one
   EXPECT_TRUE(io::MappedFile(image).bytes().size() > 0);
 }
 

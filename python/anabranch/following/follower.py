@@ -106,8 +106,7 @@ class Follower:
             if self.candidate is None or self._judge(pinned):
                 self._seek(pinned)
             switched = self.version != before
-            newer = [n for n in folders.numbers(self.root) if n > self.version]
-            self._renew(makes=switched and not newer)   # a newer version comes first
+            self._renew()
             self._report(self._sharing() if switched else self._overdue())
             return switched
 
@@ -171,9 +170,11 @@ class Follower:
         """Why a table of the model is not shared, or None."""
         return (self._shared and self._shared.problem) or None
 
-    def _renew(self, makes):
-        """Lets the tables of the model share more rows, if they can."""
-        for table, image in self._reader.renewed(makes):
+    def _renew(self):
+        """Lets the tables of the model share more rows, if they can. A newer version comes first."""
+        if self._shared is None:
+            return
+        for table, image in self._reader.renewed(makes=max(folders.numbers(self.root), default=0) <= self.version):
             self.model.rest_on(table, image)
 
     def _report(self, problem):

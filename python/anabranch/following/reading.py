@@ -60,10 +60,8 @@ class Reader:
         return _core.growable_table(self._scope.find_var(name))
 
     def renewed(self, makes: bool) -> list[tuple[Any, Any]]:
-        """list: a pair for each table of the model that can share more rows: the table, and one that reads as it does.
-        ``makes``: images of tables in which many rows have changed are written."""
-        if self._shared is None:
-            return []
+        """list: a pair for each table of the model that can share more rows: the table, and one with images that read
+        as parts of it. ``makes``: an image of a part in which many rows have changed is written."""
         pairs = ((self.table(name), chain.links()[-1]["checksum"]) for name, chain in self._chains.items())
         found = [(table, self._shared.renewed(table, link, makes)) for table, link in pairs]
         return [(table, image) for table, image in found if image is not None]

@@ -16,6 +16,7 @@ from anabranch.__main__ import main as command
 from anabranch.fluid.core import EnforceNotMet
 from anabranch.following import publish_command
 
+
 @pytest.fixture
 def children(tmp_path):
     """Starts processes of shared_rows.py."""
@@ -23,7 +24,8 @@ def children(tmp_path):
 
     def start(rows, share, where="run"):
         made.append(subprocess.Popen([sys.executable, shared_rows.__file__, str(tmp_path / "model"),
-                                      str(tmp_path / where), share, str(rows)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+                                      str(tmp_path / where), share, str(rows)], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True))
         return made[-1]
     yield start
     for child in made:
@@ -53,14 +55,14 @@ def test_two_processes_have_the_rows_in_memory_once(tmp_path, children):
     for child in pair:
         ask(child)
     alone = children(keys, "")
-    for _ in range(2):
+    for done in range(2):
         expected = ask(alone)
         found = [ask(child) for child in pair]
         for version, total, resident, proportional in found:
             assert (version, total) == expected[:2]
             assert resident > size                      # all rows have been read
-            assert proportional < 0.7 * resident
-            assert proportional < 0.7 * expected[3]
+            assert resident - proportional > 0.45 * size    # each has half of them
+            assert done or proportional < 0.7 * expected[3]
         run.write()                 # all rows change
         for child in [alone, *pair, *pair]:
             ask(child, "poll")
