@@ -1,5 +1,6 @@
 #include "sparse/shared_tables.h"
 
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -104,7 +105,10 @@ std::shared_ptr<GrowableTable> SharedTables::renewed(const GrowableTable& table,
     if (own > 0 && fs::exists(path_of(link, s))) there.push_back(s);
     if (makes && own * kMostOwn > table.held_rows(s)) due.push_back(s);
   }
-  if (there.empty() && due.empty()) return nullptr;
+  if (there.empty() && due.empty()) {
+    if (renewed_.exchange(false)) malloc_trim(0);  // own rows that have been freed go back to the system
+    return nullptr;
+  }
   try {
     const io::FileLock held(folder_ + kLock, /*waits=*/false);
     if (!held.taken()) return nullptr;
@@ -116,8 +120,10 @@ std::shared_ptr<GrowableTable> SharedTables::renewed(const GrowableTable& table,
       make(table, link, due.front(), images.get());
       any = true;
     }
-    if (any) note(table.name(), "");
-    return any ? images : nullptr;
+    if (!any) return nullptr;
+    note(table.name(), "");
+    renewed_ = true;
+    return images;
   } catch (const Error& e) {
     note(table.name(), e.what(), link);
     return nullptr;

@@ -3,6 +3,7 @@
 // the old ones are still in use. The files of the checkpoints are not mapped: their rows have no index and stand
 // between moments, and a tool that copies them may cut them short for a while, which would kill the process.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -40,12 +41,14 @@ class SharedTables {
   void note(const std::string& table, const std::string& problem, uint64_t link = 0);
   bool has_failed(const std::string& table, uint64_t link) const;
 
-  const std::string folder_;
-  mutable std::mutex lock_;
   struct Problem {
     std::string text;
     uint64_t link;  // at which no image could be made; 0: none was to be made
   };
+
+  const std::string folder_;
+  std::atomic<bool> renewed_{false};  // since own rows were given back
+  mutable std::mutex lock_;
   std::map<std::string, Problem> problems_;  // of tables
 };
 
