@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -266,6 +268,30 @@ TEST(SharedTables, ATableThatCannotBeSharedHasItsOwnMemory) {
   EXPECT_TRUE(shared.open(run.chain())->is_image());
   EXPECT_EQ(shared.problem(), "");
   EXPECT_THROW(SharedTables(folder + "/no/such"), Error);
+}
+
+TEST(SharedTables, AProcessMayBeKilledWhileItMakesImages) {
+  Trained run("killed");
+  run.train(first_keys(5000), 1);
+  run.write();
+  const std::string folder = fresh_folder("killed_folder");
+  const auto expected = test::pull(*run.table, first_keys(5000), false);
+  for (int i = 0; i < 15; ++i) {
+    fs::remove_all(folder);
+    fs::create_directory(folder);
+    const pid_t child = fork();
+    if (child == 0) {
+      SharedTables(folder).open(run.chain());
+      _exit(0);
+    }
+    usleep(static_cast<useconds_t>(i * i * 500));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    SharedTables shared(folder);
+    EXPECT_EQ(test::pull(*shared.open(run.chain()), first_keys(5000), false), expected);
+    EXPECT_EQ(shared.problem(), "");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 17);  // and the lock: no part of a file is left
+  }
 }
 
 TEST(SharedTables, AreNotChanged) {
