@@ -249,7 +249,7 @@ TEST(SharedTables, ImagesThatNothingUsesAreRemoved) {
   }
   EXPECT_THAT(images_in(folder), testing::Contains(image));
   EXPECT_EQ(images_in(folder).size(), 32);  // and those of the last one
-  EXPECT_TRUE(io::MappedFile(image).bytes().size() > 0);
+  EXPECT_FALSE(io::MappedFile(image).bytes().empty());
 }
 
 TEST(SharedTables, ATableThatCannotBeSharedHasItsOwnMemory) {
