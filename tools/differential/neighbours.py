@@ -50,3 +50,32 @@ def cut(r, n, parts):
         return []
     ends = sorted(r.randint(0, n) for _ in range(parts - 1))
     return [b - a for a, b in zip([0] + ends, ends + [n])]
+
+
+def filled(lengths):
+    """Each length of 0 gets a row of the longest sequence, so that all rows stay; whether there was one."""
+    changed = False
+    while 0 in lengths and max(lengths) > 1:
+        lengths[lengths.index(max(lengths))] -= 1
+        lengths[lengths.index(0)] += 1
+        changed = True
+    return changed
+
+
+def spread(a):
+    """The numbers in the same order, but no two equal and none NaN, where their dtype has enough."""
+    order = np.argsort(a, axis=None, kind="stable")
+    if a.dtype.kind != "f":
+        made = np.arange(a.size) - a.size // 2
+    else:
+        made = np.nan_to_num(a.ravel()[order].astype("float64"), nan=0.0, posinf=1e3, neginf=-1e3)
+        made = np.sort(made) + np.arange(a.size) / 64
+    spread_out = np.empty(a.size, a.dtype)
+    spread_out[order] = made.astype(a.dtype)
+    return spread_out.reshape(a.shape)
+
+
+def ascending(boxes):
+    """Boxes [n, 4] whose second corner lies at least 1 beyond the first one."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    return np.concatenate([low, np.maximum(high, low + 1)], 1).astype(boxes.dtype)

@@ -10,12 +10,12 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cases  # noqa: E402
 import numpy as np  # noqa: E402
 import sample  # noqa: E402
+from drawing import Drawing  # noqa: E402
 from judge import compared  # noqa: E402
 from ledger import AGREE, REFUSE  # noqa: E402
-from run import VARIABLE, Engines, arguments_of_all, chosen, drawn  # noqa: E402
+from run import SEED, VARIABLE, Engines, arguments_of_all, chosen  # noqa: E402
 
 CASES, TRIED, LARGEST, REFUSED = 20, 240, 400, 5
 
@@ -35,9 +35,9 @@ def small(case):
 
 
 def of_op(engines, op):
-    known, made, refused, hangs = cases.seeds(op), [], 0, 0
-    for number in range(TRIED if known else 0):
-        case = rounded(drawn(op, number, known))
+    drawing, made, refused, hangs = Drawing(engines, op, SEED), [], 0, 0
+    for number in range(TRIED if drawing.known else 0):
+        case = rounded(drawing.case(number))
         if not small(case):
             continue
         got = engines.judged(case, hangs)

@@ -7,29 +7,20 @@ import argparse
 import collections
 import concurrent.futures
 import os
-import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
-from judge import judge  # noqa: E402
+from drawing import Drawing  # noqa: E402
+from judge import difference, judge  # noqa: E402
 from ledger import DISAGREE, VERDICTS, Ledger, table  # noqa: E402
 from processes import Engine  # noqa: E402
-from vary import vary  # noqa: E402
 
 VARIABLE = "BENCH_FLUID18_PYTHON"
 #: An operator of the original that has hung this often gets IMPATIENT_S seconds instead of --hang.
 PATIENCE, IMPATIENT_S = 3, 3
 #: The default seed of cases.
 SEED = "differential"
-
-
-def drawn(op, number, known, seed=SEED):
-    """The case of this number: the first ones as tests/ops has them."""
-    r = random.Random("%s/%s/%d" % (seed, op, number))
-    if number < len(known) and number < 4:
-        return cases.copied(known[number * len(known) // min(len(known), 4)])
-    return vary(r, cases.copied(r.choice(known)))
 
 
 #: ``theirs``, ``ours``: records; ``data``: the case as it was sent.
@@ -57,6 +48,16 @@ class Engines:
         asked = [lambda other, engine=engine: engine.run(other, patience_s) for engine in (self.theirs, self.again)]
         return Judged(*judge(case, data, theirs, ours, *asked), theirs, ours, case, data)
 
+    def original_computes(self, case):
+        """Whether Fluid 1.8.5 gives outputs and gradients, and the same ones with other numbers in unwritten memory."""
+        data = cases.sent(case)
+        case = dict(case, outs=data["outs"])
+        first = self.theirs.run(data, IMPATIENT_S)
+        if first["stage"] != "done":
+            return False
+        second = self.again.run(data, IMPATIENT_S)
+        return not difference(case, first, second) and not difference(case, second, first)
+
     def close(self):
         self.parallel.shutdown()
         for engine in (self.theirs, self.again, self.ours):
@@ -64,16 +65,28 @@ class Engines:
 
 
 def of_op(engines, op, numbers, seed=SEED):
-    known, hangs = cases.seeds(op), 0
-    for number in numbers if known else ():
-        case = drawn(op, number, known, seed)
-        got = engines.judged(case, hangs)
-        if got is None:
-            return
-        hangs += got.theirs["stage"] == "hangs"
-        stages = {"theirs": got.theirs["stage"], "ours": got.ours["stage"]}
-        told = {"verdict": got.verdict, "why": got.why, "differs": got.differs}
-        yield dict(op=op, number=number, seed=seed, changes=case["changes"], **told, **stages)
+    drawing, hangs = Drawing(engines, op, seed), 0
+    for number in numbers if drawing.known else ():
+        passed = collections.Counter()
+        for draw in range(drawing.draws(number)):
+            got = engines.judged(drawing.case(number, draw), hangs)
+            if got is None:
+                return
+            hangs += got.theirs["stage"] == "hangs"
+            if got.verdict == DISAGREE or got.theirs["stage"] not in ("build", "run"):
+                break
+            passed[got.verdict] += 1
+        else:
+            passed[got.verdict] -= 1  # the last draw counts
+        yield _row(op, number, seed, draw, +passed, got)
+
+
+def _row(op, number, seed, draw, passed, got):
+    """The line of the ledger. ``passed``: the verdicts on the draws before the one that counts."""
+    stages = {"theirs": got.theirs["stage"], "ours": got.ours["stage"]}
+    told = {"verdict": got.verdict, "why": got.why, "differs": got.differs}
+    place = {"op": op, "number": number, "seed": seed, "draw": draw, "passed": passed}
+    return dict(place, changes=got.case["changes"], **told, **stages)
 
 
 def arguments_of_all(doc):

@@ -1,4 +1,4 @@
-"""Shows cases and what both engines make of them: show.py [--seed SEED] OPERATOR:NUMBER ..."""
+"""Shows cases and what both engines make of them: show.py [--seed SEED] OPERATOR:NUMBER[:DRAW] ..."""
 
 import argparse
 import os
@@ -6,7 +6,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
-from run import SEED, VARIABLE, Engines, drawn  # noqa: E402
+from drawing import Drawing  # noqa: E402
+from run import SEED, VARIABLE, Engines  # noqa: E402
 
 from engine import ARRAY, unpacked  # noqa: E402
 
@@ -17,9 +18,9 @@ def text(value):
     return "%s %s %s %s" % (value[0], value[1][:2], unpacked(value[1]).ravel()[:24], value[2:])
 
 
-def show(engines, op, number, seed):
-    case = drawn(op, number, cases.seeds(op), seed)
-    print("%s:%d %s\n  %s" % (op, number, case["changes"], case["attrs"]))
+def show(engines, op, number, draw, seed):
+    case = Drawing(engines, op, seed).case(number, draw)
+    print("%s:%d:%d %s\n  %s" % (op, number, draw, case["changes"], case["attrs"]))
     for slot, names in case["ins"].items():
         for name in names:
             v = case["vars"][name]
@@ -34,7 +35,7 @@ def show(engines, op, number, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="+", metavar="OPERATOR:NUMBER")
+    parser.add_argument("cases", nargs="+", metavar="OPERATOR:NUMBER[:DRAW]")
     parser.add_argument("--seed", default=SEED, help="what the cases were drawn from")
     given = parser.parse_args()
     if VARIABLE not in os.environ:
@@ -42,8 +43,8 @@ def main():
         return
     engines = Engines(os.environ[VARIABLE], 20)
     for name in given.cases:
-        op, number = name.split(":")
-        show(engines, op, int(number), given.seed)
+        op, number, draw = (name + ":0").split(":")[:3]
+        show(engines, op, int(number), int(draw), given.seed)
     engines.close()
 
 

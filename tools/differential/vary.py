@@ -1,27 +1,34 @@
 """Small steps from a case to its neighbours: each takes (random numbers, case) and says what it did, None: nothing.
 
-A step keeps together what belongs together - equal extents, lengths of sequences and rows, dtypes of inputs and
-outputs - so that most neighbours of a case that is accepted are accepted.
+Careful steps keep together what belongs together - equal extents, lengths of sequences and rows, dtypes of inputs and
+outputs - and partners.py makes inputs and attributes of single operators fit each other again, so that most neighbours
+of a case that is accepted are accepted. Free steps also give one input another shape or dtype than its partners.
 """
 
 import math
 
-from vary_attributes import attribute
-from vary_shapes import extent, last_axis, narrow, rank, unknown
-from vary_values import as_rows, dtype, more_or_fewer, numbers, optional, sequences, special
+from partners import PARTNERS
+from vary_attributes import attribute, quiet_attribute
+from vary_shapes import extent, extent_everywhere, last_axis, narrow, narrow_second, rank, rank_everywhere, unknown
+from vary_values import as_rows, dtype, dtype_everywhere, more_or_fewer, numbers, optional, sequences, special
 
-#: Each step, and how often it is taken.
-STEPS = [extent] * 6 + [numbers] * 2 + [special] * 2 + [dtype] * 3 + [sequences] * 2 + [last_axis] * 2 + [rank] * 2
-STEPS += [narrow] * 2 + [optional] * 2 + [more_or_fewer] * 2 + [unknown, as_rows] + [attribute] * 7
+#: Each step, and how often it is taken, in careful cases and in free ones.
+BOTH = [numbers] * 2 + [special] * 2 + [sequences] * 2 + [optional] * 2 + [more_or_fewer] * 2 + [unknown, as_rows]
+CAREFUL = BOTH + [extent_everywhere] * 8 + [dtype_everywhere] * 2 + [rank_everywhere, narrow_second]
+CAREFUL += [quiet_attribute] * 7
+FREE = BOTH + [extent] * 6 + [dtype] * 3 + [last_axis] * 2 + [rank] * 2 + [narrow] * 2 + [attribute] * 7
 
 
 #: Elements of a result with an axis for each input: with more, neither side ends in the time that a case has.
 MESH = 1 << 20
 
 
-def vary(r, case):
+def vary(r, case, free=True):
     """The case after some steps, each noted in ``changes``."""
-    _take_steps(r, case)
+    _take_steps(r, case, FREE if free else CAREFUL)
+    if not free and case["op"] in PARTNERS:
+        for fit in PARTNERS[case["op"]]:
+            fit(case)
     if case["op"] == "meshgrid":
         _shorten(case, [case["vars"][name] for name in case["ins"]["X"]])
     return case
@@ -35,11 +42,11 @@ def _shorten(case, vectors):
         case["changes"].append("a vector of %d" % longest["value"].size)
 
 
-def _take_steps(r, case):
+def _take_steps(r, case, steps):
     count = r.choice([1, 1, 1, 1, 2, 2, 2, 3])
     for _ in range(12):
         if len(case["changes"]) >= count:
             break
-        said = r.choice(STEPS)(r, case)
+        said = r.choice(steps)(r, case)
         if said:
             case["changes"].append(said)

@@ -3,6 +3,8 @@
 import numpy as np
 from neighbours import fit_rows, given, resized, some
 
+from anabranch import _core
+
 EXTENTS = (0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 16, 17)
 LARGEST = 20000
 #: Slots that parameters and numbers take, whose extents programs know.
@@ -41,14 +43,30 @@ PARAMETERS = {
 
 
 def extent(r, case):
-    """An extent, and the same one everywhere else."""
+    """An extent, and the same one elsewhere, or not."""
+    return _extent(r, case, r.choice(["everywhere"] * 6 + ["axis"] * 2 + ["here"]))
+
+
+def extent_everywhere(r, case):
+    """An extent above 1 wherever it occurs. One of 1 is mostly that of a column, or of a tensor of one number, and says
+    nothing about the others. Boxes keep their four numbers, and images their height, width and scale.
+    """
+    return _extent(r, case, "everywhere", lambda a, axis: a.shape[axis] > 1 and not _of_boxes(case, a, axis))
+
+
+def _of_boxes(case, a, axis):
+    return a.shape[axis] in (3, 4) and axis == a.ndim - 1 and _core.op_info(case["op"])["family"] == "detection"
+
+
+def _extent(r, case, where, test=None):
     name = some(r, case)
     if name is None or not case["vars"][name]["value"].ndim:
         return None
     a = case["vars"][name]["value"]
     axis = r.randrange(a.ndim)
+    if test and not test(a, axis):
+        return None
     old, new = a.shape[axis], r.choice(EXTENTS)
-    where = r.choice(["everywhere"] * 6 + ["axis"] * 2 + ["here"])
     for other in given(case) if where != "here" else [name]:
         v = case["vars"][other]
         for k in range(v["value"].ndim):
@@ -83,13 +101,21 @@ def last_axis(r, case):
 
 
 def rank(r, case):
-    """One more axis, or one axis fewer, in every input of this rank."""
+    """One more axis, or one axis fewer, in every input of this rank, or in one."""
+    return _rank(r, case, r.random() < 0.75)
+
+
+def rank_everywhere(r, case):
+    return _rank(r, case, True)
+
+
+def _rank(r, case, everywhere):
     name = some(r, case)
     if name is None:
         return None
     nd, at = case["vars"][name]["value"].ndim, r.choice([0, -1, None])
     at = r.randint(0, nd) if at is None else at
-    n, where = r.choice([1, 1, 2, 3]), given(case) if r.random() < 0.75 else [name]
+    n, where = r.choice([1, 1, 2, 3]), given(case) if everywhere else [name]
     fewer = nd > 1 and r.random() < 0.4
     for other in where:
         v = case["vars"][other]
@@ -105,7 +131,16 @@ def rank(r, case):
 
 def narrow(r, case):
     """Extents of one input are 1, or its first or last axes are left out: what broadcasting allows."""
-    name = some(r, case)
+    return _narrow(r, case, some(r, case))
+
+
+def narrow_second(r, case):
+    """Narrows Y, where an operator has X and Y of one kind."""
+    names = case["ins"].get("Y", []) if len(case["ins"]) == 2 and "X" in case["ins"] else []
+    return _narrow(r, case, names[0] if len(names) == 1 and names[0] in given(case) else None)
+
+
+def _narrow(r, case, name):
     if name is None or case["vars"][name]["value"].ndim < 1:
         return None
     v = case["vars"][name]

@@ -54,13 +54,20 @@ def special(r, case):
 
 def dtype(r, case):
     """The dtype of one input, or of all inputs that have it and of the outputs."""
+    return _dtype(r, case, r.random() < 0.75)
+
+
+def dtype_everywhere(r, case):
+    return _dtype(r, case, True)
+
+
+def _dtype(r, case, everywhere):
     name = some(r, case)
     if name is None:
         return None
     old, new = str(case["vars"][name]["value"].dtype), r.choice(DTYPES)
     if old == new:
         return None
-    everywhere = r.random() < 0.75
     for other, v in case["vars"].items():
         if v["dtype"] == old and (everywhere or other == name):
             v["dtype"] = new
