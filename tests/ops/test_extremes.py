@@ -230,3 +230,14 @@ def test_a_remainder_of_zero_has_the_sign_of_the_divisor(dtype):
     got = run("elementwise_mod", {"X": x, "Y": y})[0]["Out"]
     np.testing.assert_array_equal(got, np.mod(x, y))
     np.testing.assert_array_equal(np.signbit(got), np.signbit(np.mod(x, y)))
+
+
+@pytest.mark.parametrize("exact", ["", "1.8.5"])
+def test_a_scale_of_0_leaves_hard_swish_without_a_slope(exact):
+    before = fluid.get_flags("FLAGS_fluid_exact")
+    fluid.set_flags({"FLAGS_fluid_exact": exact})
+    x = np.array([-4.0, -1.0, 3.0])
+    _, (slope,) = run("hard_swish", {"X": x}, {"threshold": 4.0, "scale": 0.0, "offset": 2.0}, grad=("X",),
+                      weights=np.ones(3))
+    fluid.set_flags(before)
+    assert np.isnan(slope[[0, 2]]).all() and not np.isfinite(slope[1])

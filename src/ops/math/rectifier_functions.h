@@ -87,10 +87,12 @@ struct HardSwish {
   template <class T> AB_HD static T forward(T x, const T* p) {
     return x * std::min(std::max(x + p[2], T(0)), p[0]) / p[1];
   }
-  // as_fluid(): omits the slope of the linear part, like Fluid 1.8.5.
+  // as_fluid(): omits the slope of the linear part, like Fluid 1.8.5. A scale of 0 gives NaN there, as it does.
   template <class T, class AsFluid> AB_HD static T slope(T x, T dy, const T* p, AsFluid as_fluid) {
-    if (x + p[2] < p[0]) return x + p[2] <= 0 ? where(false, dy) : dy * (2 * x + p[2]) / p[1];
-    return as_fluid() ? dy : dy * p[0] / p[1];
+    if (x + p[2] < p[0] && x + p[2] > 0) return dy * (2 * x + p[2]) / p[1];
+    const T none = T(0) / p[1];
+    if (x + p[2] < p[0]) return where(false, dy) + none;
+    return (as_fluid() ? dy : dy * p[0] / p[1]) + none;
   }
   template <class T> AB_HD static T backward(T x, T dy, const T* p) {
     return slope(x, dy, p, [] { return false; });
