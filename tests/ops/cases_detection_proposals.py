@@ -161,7 +161,7 @@ def label(i, a):
         front = np.flatnonzero(fits)
         back = np.flatnonzero(~fits & (most >= a["bg_thresh_lo"]) & (most < a["bg_thresh_hi"]))
         if not cascade:
-            front = front[:int(a["batch_size_per_im"] * a["fg_fraction"])]
+            front = front[:int(a["batch_size_per_im"] * min(a["fg_fraction"], 1))]
             back = back[:a["batch_size_per_im"] - len(front)]
         rows, best = np.concatenate([front, back]), near.argmax(1)
         kinds = np.where(np.arange(len(rows)) < len(front), kind[best[rows]], 0)
