@@ -6,6 +6,7 @@ from fit_numbers import gradient_of_filters
 from fit_shapes import edges_of_a_tree, one_width
 from neighbours import filled
 
+
 def calmer(case):
     """Without empty sequences, and as OTHERWISE says; None where that is the case itself."""
     made = copy.deepcopy(case)

@@ -1,7 +1,7 @@
 """Numbers and attributes that fit the other inputs of an operator: each function changes a case, see partners.py."""
 
 import numpy as np
-from fit import at_least_of, one, those
+from fit import at_least_of, one, resize, those
 from neighbours import ascending, spread
 
 
@@ -108,7 +108,8 @@ def different_together(slot):
         found = those(case, slot)
         made = spread(np.concatenate([v["value"].ravel() for v in found])) if found else None
         for v in found:
-            v["value"], made = made[: v["value"].size].reshape(v["value"].shape).astype(v["value"].dtype), made[v["value"].size :]
+            first, made = np.split(made, [v["value"].size])
+            v["value"] = first.reshape(v["value"].shape).astype(v["value"].dtype)
 
     return fit
 
@@ -119,7 +120,8 @@ def ids_of_param(case):
     for v in those(case, "Grad") if param and param["value"].ndim else ():
         if v.get("rows"):
             v["height"] = len(param["value"])
-            v["rows"] = [n % max(v["height"], 1) for n in v["rows"]]
+            v["rows"] = [n % max(v["height"], 1) for n in v["rows"]] if v["height"] else []
+            v["value"] = v["value"][: len(v["rows"])]
 
 
 def between(name, low, high):
@@ -132,6 +134,14 @@ def one_value_an_element(case):
     shape = [max(1, n) for n in case["attrs"]["shape"]] or [1]
     values = case["attrs"].get(slot) or [1.0 if slot == "fp32_values" else 1]
     case["attrs"].update({"shape": shape, slot: [values[k % len(values)] for k in range(int(np.prod(shape)))]})
+
+
+def tags_of_emission(case):
+    """Transition of `linear_chain_crf` has two rows more than there are tags, and labels are tags."""
+    tags = one(case, "Emission")["value"].shape[-1]
+    resize(one(case, "Transition"), tags + 2, tags)
+    for v in those(case, "Label") if tags else ():
+        v["value"] = v["value"] % v["value"].dtype.type(tags)
 
 
 def groups_of_channels(case):

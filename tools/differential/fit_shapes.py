@@ -91,8 +91,9 @@ def part_of_each_sequence(case):
     lengths = np.array(x["lod"][-1]).reshape(-1, 1)
     for v in (offset, length):
         resize(v, *lengths.shape)
-    offset["value"] %= np.maximum(lengths, 1).astype(offset["value"].dtype)
-    length["value"] %= (lengths + 1 - offset["value"]).astype(length["value"].dtype)
+    starts = offset["value"].astype("int64") % np.maximum(lengths, 1)
+    counts = length["value"].astype("int64") % (lengths + 1 - starts)
+    offset["value"], length["value"] = starts.astype(offset["value"].dtype), counts.astype(length["value"].dtype)
 
 
 def edges_of_a_tree(case):

@@ -1,7 +1,7 @@
 """Inputs and attributes of one operator that must fit each other: PARTNERS, operator -> functions of a case.
 
-A step changes one of them; these functions change the others, so that the case is one that the operator is made for. Free
-cases (see vary.py) do without.
+A step changes one of them; these functions change the others, so that the case is one that the operator is made for.
+Free cases (see vary.py) do without.
 """
 
 from fit_numbers import (
@@ -25,6 +25,7 @@ from fit_numbers import (
     one_number_an_element,
     one_value_an_element,
     part_of_the_input,
+    tags_of_emission,
 )
 from fit_shapes import (
     boxes_of_places,
@@ -50,7 +51,7 @@ STATES = (no_empty_sequences, rows_of_sequences("H0", "C0"))
 SPARSE = "adagrad adam adamax adadelta decayed_adagrad dpsgd ftrl lamb lars_momentum momentum rmsprop sgd".split()
 SPARSE += ["proximal_adagrad", "proximal_gd"]
 PARTNERS = {
-    **{op: (ids_of_param,) for op in SPARSE},
+    **dict.fromkeys(SPARSE, (ids_of_param,)),
     "argsort": (different("X"),),
     "assign_value": (one_value_an_element,),
     "auc": (counts_of_auc,),
@@ -78,7 +79,7 @@ PARTNERS = {
     "im2sequence": (numbers_of_sides,),
     "label_smooth": (between("epsilon", 0.0, 1.0),),
     "leaky_relu": (at_most("alpha", 1.0),),
-    "linear_chain_crf": (sequences_of("Emission", "Label"),),
+    "linear_chain_crf": (sequences_of("Emission", "Label"), tags_of_emission),
     "match_matrix_tensor": (one_width,),
     "mean_iou": (below("num_classes", "Predictions", "Labels"), counts_of_classes),
     "merge_selected_rows": (matrix_of_rows,),

@@ -51,21 +51,20 @@ def of_blocks():
         ["tanh", {"X": ["t"]}, {"Out": ["u"]}, {}],
         ["assign", {"X": ["u"]}, {"Out": ["y"]}, {}],
     ]
-    for op in ("conditional_block", "conditional_block_infer"):
-        for chosen in (True, False):
-            yield program(
-                op,
-                {"Cond": ["cond"], "Input": ["x"]},
-                {"Out": ["y"], "Scope": ["scope"]},
-                {"sub_block": ["block", 1], "is_scalar_condition": True},
-                {"x": real(2, 3), "cond": np.array([chosen])},
-                ["x"] if op == "conditional_block" else (),
-                None,
-                {"scope": SCOPES},
-                ["t", "u"],
-                blocks=[twice],
-                before=[["fill_constant", {}, {"Out": ["y"]}, {"shape": [2, 3], "dtype": FP32, "value": 1.0}]],
-            )
+    for chosen in (True, False):
+        yield program(
+            "conditional_block",
+            {"Cond": ["cond"], "Input": ["x"]},
+            {"Out": ["y"], "Scope": ["scope"]},
+            {"sub_block": ["block", 1], "is_scalar_condition": True},
+            {"x": real(2, 3), "cond": np.array([chosen])},
+            ["x"],
+            None,
+            {"scope": SCOPES},
+            ["t", "u"],
+            blocks=[twice],
+            before=[["fill_constant", {}, {"Out": ["y"]}, {"shape": [2, 3], "dtype": FP32, "value": 1.0}]],
+        )
     body = [
         ["elementwise_add", {"X": ["h"], "Y": ["x"]}, {"Out": ["t"]}, {"axis": -1}],
         ["assign", {"X": ["t"]}, {"Out": ["h"]}, {}],

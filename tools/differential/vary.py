@@ -7,6 +7,7 @@ of a case that is accepted are accepted. Free steps also give one input another 
 
 import math
 
+import numpy as np
 from partners import PARTNERS
 from vary_attributes import attribute, quiet_attribute
 from vary_shapes import extent, extent_everywhere, last_axis, narrow, narrow_second, rank, rank_everywhere, unknown
@@ -19,8 +20,11 @@ CAREFUL += [quiet_attribute] * 7
 FREE = BOTH + [extent] * 6 + [dtype] * 3 + [last_axis] * 2 + [rank] * 2 + [narrow] * 2 + [attribute] * 7
 
 
-#: Elements of a result with an axis for each input: with more, neither side ends in the time that a case has.
+#: Elements of a result with an axis for each input, or with extents that an input gives: with more, neither side ends
+#: in the time that a case has.
 MESH = 1 << 20
+#: Inputs whose numbers are extents.
+EXTENTS = ("Shape", "ShapeTensor", "ShapeTensorList")
 
 
 def vary(r, case, free=True):
@@ -31,7 +35,17 @@ def vary(r, case, free=True):
             fit(case)
     if case["op"] == "meshgrid":
         _shorten(case, [case["vars"][name] for name in case["ins"]["X"]])
+    extents = [case["vars"][name] for slot in EXTENTS for name in case["ins"].get(slot, ())]
+    _lower(case, [v for v in extents if v["value"] is not None and v["value"].dtype.kind == "i"])
     return case
+
+
+def _lower(case, extents):
+    """Halves the largest extent until there are few enough elements."""
+    while math.prod(max(int(n), 1) for v in extents for n in v["value"].ravel()) > MESH:
+        largest = max((v for v in extents if v["value"].size), key=lambda v: v["value"].max())
+        largest["value"] = np.where(largest["value"] == largest["value"].max(), largest["value"] // 2, largest["value"])
+        case["changes"].append("an extent of at most %d" % largest["value"].max())
 
 
 def _shorten(case, vectors):

@@ -70,7 +70,7 @@ def _extent(r, case, where, test=None):
     for other in given(case) if where != "here" else [name]:
         v = case["vars"][other]
         for k in range(v["value"].ndim):
-            if v["value"].shape[k] != old or where != "everywhere" and k != axis:
+            if v["value"].shape[k] != old or where != "everywhere" and k != axis or test and not test(v["value"], k):
                 continue
             if v["value"].size // max(old, 1) * new > LARGEST:
                 return None
