@@ -48,7 +48,12 @@ RULES += [
     Rule(WORKS, "`uniform_random` with `min` equal to `max`", ("uniform_random",), theirs="min must less then max"),
     Rule(WORKS, "`assign` without an input", ("assign",), when=when.without("X")),
     Rule(WORKS, "the operator `fc` with relu and without a bias", ("fc",), theirs="bias is NULL"),
-    Rule(WORKS, "`sections` of `split` that contradict `num`", ("split",), when=when.has(lambda a: a["num"] > 0)),
+    Rule(
+        WORKS,
+        "`sections` of `split` that contradict `num`",
+        ("split", "split_byref"),
+        when=when.has(lambda a: a["num"] > 0),
+    ),
     Rule(WORKS, "`cumsum` with an `axis` below -1", ("cumsum",), when=when.has(lambda a: a["axis"] < -1)),
     Rule(
         WORKS,
@@ -112,14 +117,14 @@ RULES += [
     Rule(DIFFERS, "NaN in `top_k`, `argsort`", ("top_k", "argsort"), when=when.not_a_number("X")),
     Rule(
         DIFFERS,
-        "equal values in `top_k`, `argsort`, `similarity_focus`",
+        "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`",
         ("top_k",),
         why="indices",
         when=when.ties("X", "Indices"),
     ),
     Rule(
         DIFFERS,
-        "equal values in `top_k`, `argsort`, `similarity_focus`",
+        "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`",
         ("argsort",),
         why="indices",
         when=when.ties("X", "Indices", lambda case: case["attrs"].get("axis", -1)),

@@ -18,6 +18,7 @@ from when_nets import (
     last_images_have_nothing,
     levels,
     makes_nothing,
+    on_a_border,
     other_scores,
     repeated,
     same_rows,
@@ -33,6 +34,7 @@ from when_nets import (
     widths_differ,
 )
 
+TIES = "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`"
 BLANK = "`warpctc` with a label that equals the blank"
 FAINT = "`warpctc` with probabilities below 1e-38"
 STEEP = "the sigmoid of numbers above 13 or below -40 in the operators `lstm`, `lstmp`, in float64"
@@ -49,6 +51,7 @@ FREE = "attributes that 1.8.5 restricts, and inputs that it requires although th
 MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
 OUTSIDE = "average pooling with `pool2d`, `pool3d` over a window outside the image (`ceil_mode`)"
 ADAPTIVE = "the operators `pool2d`, `pool3d` with `adaptive`"
+MIXED = "the operator `pool3d` with NHWC as the layout"
 INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows outside the image"
 IM2SEQUENCE = "`im2sequence` with an `input_image_size` larger than the image"
 IM2SEQUENCE_GRAD = "gradient of `im2sequence` with `input_image_size`"
@@ -77,17 +80,18 @@ OF_LEVELS = (
 APPENDED = "`lod_append` to a tensor that has sequences"
 TIMES = "sequences of `expand` with ExpandTimes, if the first number of `expand_times` is not 1"
 UNREAD = "gradient of a tensor array with elements that are never read"
-TREE = "gradient of `tree_conv` with respect to the nodes, for an `output_size` above 1"
+TREE = "gradient of `tree_conv` with respect to the nodes, if `output_size` or `num_filters` is above 1"
 INSTAG = "`filter_by_instag` with more than two axes, or with tags of several LoD levels"
 FP16 = "`save_as_fp16`, `load_as_fp16` for dtypes other than float32"
 RANGE = "a scale of 0 or below in `fake_quantize_*`; a sum of squares of 0 in `data_norm`"
 ROUNDING = (
     "results that lose most of their digits to cancellation; recurrences over large inputs; "
-    "`roi_perspective_transform` with regions that are almost lines"
+    "`roi_perspective_transform` with regions that are almost lines, or with borders on pixels"
 )
 BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
 BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")
 INTERPOLATIONS = ("bilinear_interp", "nearest_interp", "trilinear_interp")
+TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
 NMS = ("multiclass_nms", "multiclass_nms2", "locality_aware_nms")
 COUNTED = (
     "batch_norm",
@@ -102,10 +106,15 @@ FUSED = ("fusion_gru", "fusion_lstm", "fused_embedding_fc_lstm")
 POOLED = ("fusion_seqpool_concat", "fusion_seqpool_cvm_concat")
 ASSIGNED = ("retinanet_target_assign", "rpn_target_assign")
 
+CHANNELS_LAST = when.has(lambda a: a["data_format"] == "NHWC")
+COUNTED_BACK = "`slice`, `strided_slice` with axes below 0"
+AXIS_BELOW_0 = when.has(lambda a: min(a["axes"]) < 0)
+
 RULES = [
     # ---- images
     Rule(DIFFERS, OUTSIDE, ("pool2d", "pool3d"), why="0.0, not -?nan"),
     Rule(DIFFERS, ADAPTIVE, ("pool2d", "pool3d"), when=adaptive),
+    *[Rule(kind, MIXED, ("pool3d",), when=CHANNELS_LAST) for kind in (DIFFERS, GRADIENT)],
     Rule(GRADIENT, ADAPTIVE, ("pool2d", "pool3d"), when=adaptive),
     Rule(RAISES, ADAPTIVE, ("pool2d", "pool3d"), ours="must hold images with elements", when=adaptive),
     Rule(
@@ -156,7 +165,6 @@ RULES = [
     Rule(WORKS, "`inplace_abn` into a variable other than `input`", ("inplace_abn",), theirs="not inplaced"),
     Rule(WORKS, "`requantize` with a tensor that does not have 4 axes", ("requantize",), theirs="memory descriptor"),
     Rule(WORKS, DTYPE, ("lookup_sparse_table",), theirs="only support FP32"),
-    Rule(WORKS, "`rank_attention`", ("rank_attention",), theirs="GPU"),
     # ---- detection
     Rule(WORKS, "`psroi_pool` with one output channel", ("psroi_pool",), theirs="output_channels|output channel"),
     Rule(
@@ -204,7 +212,8 @@ RULES = [
         when=when.both(when.has(lambda a: a["nms_thresh"] <= 0), same_rows),
     ),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=ties_in("MultiLevelScores")),
-    Rule(DIFFERS, "equal values in `top_k`, `argsort`, `similarity_focus`", ("similarity_focus",), when=ties_in("X")),
+    Rule(DIFFERS, TIES, ("similarity_focus",), when=ties_in("X")),
+    Rule(DIFFERS, TIES, ("matrix_nms",), when=ties_in("Scores")),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=when.has(lambda a: a.get("post_nms_topN") == 0)),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), why="sequences", when=last_images_have_nothing),
     Rule(DIFFERS, CASCADE, ("generate_proposal_labels",), when=when.both(when.has(is_cascade), scaled_or_crowded)),
@@ -248,13 +257,8 @@ RULES = [
         theirs="number of elements in input|shape is not consistent|AttentionBias shapes must be",
         when=when.unknown,
     ),
-    Rule(
-        WORKS,
-        "`slice`, `strided_slice` with axes below 0",
-        ("slice",),
-        theirs="end should greater",
-        when=when.has(lambda a: min(a["axes"]) < 0),
-    ),
+    Rule(WORKS, COUNTED_BACK, ("slice",), theirs="end should greater", when=AXIS_BELOW_0),
+    *[Rule(kind, COUNTED_BACK, ("slice",), when=AXIS_BELOW_0) for kind in (DIFFERS, GRADIENT)],
     Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`, if no token of the batch is left", ("ctc_align",), why="shape"),
     Rule(DIFFERS, "`fusion_seqpool_concat` with empty sequences", POOLED, when=has_empty),
     *[Rule(kind, FAINT, ("warpctc",), when=some("Logits", spans_floats)) for kind in (DIFFERS, GRADIENT)],
@@ -263,6 +267,7 @@ RULES = [
     Rule(WORKS, "`warpctc` with empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
     Rule(DIFFERS, BLANK, ("warpctc",), why="inf", when=has_blank),
     Rule(GRADIENT, BLANK, ("warpctc",), when=has_blank),
+    Rule(WORKS, OF_LEVELS, ("gru",), theirs="one level", when=levels("Input", 2)),
     Rule(WORKS, OF_LEVELS, ("sequence_pad",), theirs="lod info mismatches", when=levels("X", 2)),
     Rule(DIFFERS, EMPTY, FUSED, when=has_empty),
     Rule(DIFFERS, EMPTY, ("fusion_gru",), when=when.has(lambda a: a.get("origin_mode"))),
@@ -289,12 +294,11 @@ RULES = [
         ("sequence_pool",),
         theirs="index and output",
     ),
-    Rule(GRADIENT, TREE, ("tree_conv",), why="gradient of nodesvector"),
+    Rule(GRADIENT, TREE, ("tree_conv",), why="of nodesvector", when=some("Filter", lambda f: f.shape[2:] != (1, 1))),
     Rule(GRADIENT, "`cvm`, if CVM has more rows than there are sequences", ("cvm",), ours="cvm_grad: CVM must be"),
     Rule(
         GRADIENT, CARRIED, ("roi_perspective_transform", "linear_chain_crf", "tensor_array_to_tensor"), why="sequences"
     ),
-    Rule(WORKS, "`layers.lstm`", ("cudnn_lstm",), theirs="Cache|GPU|CUDA"),
     # ---- tables
     Rule(WORKS, ANY_ID, ("split_selected_rows",), theirs=r"x.height = -1"),
     Rule(
@@ -316,7 +320,7 @@ RULES = [
         when=has_empty,
     ),
     Rule(DIFFERS, "sparse rows of more than two axes", ("merge_selected_rows", "split_ids"), when=when.wide_rows),
-    Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype|shape", when=when.empty),
+    Rule(DIFFERS, NOTHING, ("merge_selected_rows", "unpool"), why="dtype|shape", when=when.empty),
     Rule(DIFFERS, "`split_ids` with sparse rows whose ids repeat", ("split_ids",), when=repeated),
     Rule(DIFFERS, MEANT, ("beam_search_decode",), when=sources_do_not_fit),
     Rule(DIFFERS, "`beam_search` with scores that are NaN", ("beam_search",), when=scores_of_nothing),
@@ -338,14 +342,16 @@ RULES = [
     Rule(
         RAISES,
         MEANT,
-        ("pad2d", "cos_sim", "sum", "gather_nd", "sequence_scatter", "conv3d_transpose", "retinanet_target_assign"),
+        ("pad2d", "cos_sim", "sum", "gather_nd", "sequence_scatter", "retinanet_target_assign", *TRANSPOSED),
         ours=(
-            "must agree in|must be equal|must hold int|an output extent above 0|Anchor must have at least one row|"
-            "must not cut"
+            "must agree in|must be equal|must hold int|an output extent above 0|a window with elements|"
+            "Anchor must have at least one row|must not cut"
         ),
         when=when.empty,
     ),
-    Rule(RAISES, MEANT, ("cos_sim",), ours="must agree in", theirs="must be equal", when=when.unknown),
+    Rule(RAISES, MEANT, ("cos_sim",), ours="must agree in|2 to 9 axes", theirs="must be equal", when=when.unknown),
+    Rule(WORKS, FREE, ("maxout",), theirs="should be divisible", when=when.has(lambda a: a["axis"] < 0)),
+    Rule(WORKS, NOTHING, ("spectral_norm",), theirs="should be equal", when=when.empty),
     Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),
     # ---- clusters, blocks, files
     Rule(
@@ -358,18 +364,6 @@ RULES = [
     Rule(GRADIENT, UNREAD, ("read_from_array",), theirs="no memory"),
     Rule(GRADIENT, UNREAD, ("read_from_array",), why=r"not of \['x"),
     Rule(DIFFERS, "an empty side of `split_lod_tensor`", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
-    Rule(
-        WORKS,
-        "operators that wait for the streams of a GPU",
-        ("c_sync_calc_stream", "c_sync_comm_stream"),
-        theirs="gpu place",
-    ),
-    Rule(
-        WORKS,
-        "`conditional_block_infer` that a script appends",
-        ("conditional_block_infer",),
-        theirs="infer_shape|not found",
-    ),
     Rule(DIFFERS, FP16, ("save", "save_combine", "load", "load_combine"), why="dtype float64|dtype int|dtype bool"),
     # ---- rounding
     Rule(GRADIENT, ROUNDING, ("grid_sampler", "sequence_softmax"), when=close("grads", 1e-5, 1e-7)),
@@ -378,6 +372,7 @@ RULES = [
     Rule(GRADIENT, ROUNDING, ("fused_elemwise_activation",), when=close("grads", 1e-5, 3e-6)),  # likewise
     Rule(DIFFERS, ROUNDING, ("linear_chain_crf",), when=close("outs", 1e-5, 1e-6)),
     Rule(DIFFERS, ROUNDING, ("roi_perspective_transform",), when=close("outs", 1e-4)),
+    Rule(DIFFERS, ROUNDING, ("roi_perspective_transform",), why="^mask", when=on_a_border),
     Rule(DIFFERS, ROUNDING, ("attention_lstm", *FUSED), when=close("outs", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("gru_unit",), when=close("grads", 1e-5, 1e-5)),  # tanh near 1

@@ -15,7 +15,7 @@ FUSED = "attributes of fused convolutions (`fuse_brelu` ...) in a program"
 SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sparse gradients"
 
 #: Of a stride below -1.
-LONG_STEP = when.has(lambda a: min(a["strides"]) < -1)
+LONG_STEP = when.either(when.has(lambda a: min(a["strides"]) < -1), when.below("StridesTensor", -1))
 
 RULES = DENSE + NETS + [
     # ---- accepted here
@@ -64,7 +64,7 @@ RULES = DENSE + NETS + [
     Rule(
         DIFFERS,
         "sparse gradients in `Momentum` and `RMSProp`, if the ids are unsorted or there are more than two axes",
-        ("momentum", "rmsprop", "adam", "adagrad"),
+        ("momentum", "rmsprop", "adam", "adagrad", "lamb"),
         why="param|velocity|moment|mean",
         when=when.either(when.unordered, when.wide_rows),
     ),

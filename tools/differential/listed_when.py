@@ -64,6 +64,11 @@ def given(slot):
     return lambda case, theirs, ours: bool(case["ins"].get(slot))
 
 
+def below(slot, least):
+    """A number of an input is below ``least``."""
+    return lambda case, theirs, ours: value(case, slot) is not None and bool((value(case, slot) < least).any())
+
+
 def unordered(case, theirs, ours):
     """Sparse rows whose ids do not rise."""
     return any(v["kind"] == ROWS and v["rows"] != sorted(v["rows"]) for v in inputs(case))

@@ -121,7 +121,7 @@ def has_blank(case, theirs, ours):
 
 def widths_differ(case, _theirs, _ours):
     x, y = value(case, "X"), value(case, "Y")
-    return x.ndim == y.ndim == 2 and len({n for v in given(case, "X") + given(case, "Y") for n in v["lod"][-1]}) > 1
+    return x.ndim == y.ndim == 2 and x.shape[1] != y.shape[1]
 
 
 def repeated(case, _theirs, _ours):
@@ -171,7 +171,7 @@ def steep_cells(case, theirs, _ours):
 
 def is_column(x):
     """One number a row: cosines are 1 or -1, and gradients are zero, except for rounding."""
-    return x.ndim == 2 and x.shape[1] == 1
+    return x.ndim > 1 and x.size == len(x)
 
 
 def same_rows(_case, theirs, ours):
@@ -181,3 +181,10 @@ def same_rows(_case, theirs, ours):
         return (sorted(map(tuple, array.reshape(len(array), -1))) if array.size else [array.shape]), v[2]
 
     return all(rows(theirs["outs"][n]) == rows(ours["outs"][n]) for n in theirs["outs"])
+
+
+def on_a_border(case, theirs, ours):
+    """Corners of regions are whole numbers, so that rounding decides whether their borders are inside."""
+    rois, name = value(case, "ROIs"), case["outs"]["Mask"][0]
+    a, b = (unpacked(r["outs"][name][1]) for r in (theirs, ours))
+    return bool((rois == np.round(rois)).all()) and a.shape == b.shape and (a != b).mean() < 0.2
