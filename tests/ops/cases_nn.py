@@ -271,7 +271,7 @@ case("maxout", {"X": apart(2, 2, 1, 6)}, {"groups": 3, "axis": 3}, maxout, name=
 
 def affine_channel(i, a):
     x = i["X"]
-    axis = x.ndim - 1 if a.get("data_layout") == "NHWC" else 1
+    axis = 1 if a.get("data_layout") == "NCHW" else x.ndim - 1
     shape = [-1 if k == axis else 1 for k in range(x.ndim)]
     return x * i["Scale"].reshape(shape) + i["Bias"].reshape(shape)
 
@@ -280,6 +280,7 @@ def channels(*shape):
     return {"X": real(*shape), "Scale": real(3), "Bias": real(3)}
 
 
-case("affine_channel", channels(2, 3, 2, 2), {}, affine_channel)
+case("affine_channel", channels(2, 3, 2, 2), {"data_layout": "NCHW"}, affine_channel)
 case("affine_channel", channels(2, 2, 2, 3), {"data_layout": "NHWC"}, affine_channel, name="last")
 case("affine_channel", channels(4, 3), {}, affine_channel, name="rows")
+case("affine_channel", channels(2, 2, 2, 3), {}, affine_channel, name="by default")

@@ -63,7 +63,7 @@ def sizes(i, a, spatial):
 def resized(i, a):
     lod = i["X"].lengths if isinstance(i["X"], Seq) else None
     x = i["X"].array if lod else i["X"]
-    last = a.get("data_layout") == "NHWC"
+    last = a.get("data_layout", "NCHW") != "NCHW"
     wide = np.moveaxis(x, -1, 1) if last else x
     spatial = wide.shape[2:]
     for axis, (n, out) in enumerate(zip(spatial, sizes(i, a, spatial)), 2):
@@ -92,6 +92,7 @@ for op in ("bilinear_interp", "nearest_interp", "bicubic_interp"):
     resize(op, (1, 2, 4, 5), "one", out_h=1, out_w=1)
     resize(op, (1, 2, 1, 1), "of_one", out_h=3, out_w=2)
 resize("trilinear_interp", (2, 3, 4, 2, 3), "channels_last", out_d=2, out_h=5, out_w=3, data_layout="NHWC")
+resize("nearest_interp", (2, 4, 5, 3), "any_layout", out_h=6, out_w=3, data_layout="AnyLayout")
 INTS = {"OutSize": np.array([3, 6], "int32"), "Scale": np.array([1.5], "float32"),
         "SizeTensor": [np.array([5], "int32"), np.array([2], "int32")]}
 resize("bilinear_interp", (1, 2, 4, 5), "scale", scale=1.7, out_h=3, out_w=3)

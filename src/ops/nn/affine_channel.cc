@@ -13,18 +13,21 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
+// As in Fluid 1.8.5, whose default is AnyLayout; layers always write the layout.
+bool is_last(const ir::Op& op) { return op.attr<std::string>("data_layout") != "NCHW"; }
+
 void check_channels(const InferContext& c, std::initializer_list<const char*> slots) {
   check_rank(c, "X", 2, kMaxRank);
   const Shape& x = c.in("X").shape;
   for (const char* slot : slots) {
     check_rank(c, slot, 1, 1);
-    check_vector(c, slot, x[channels_last(c.op()) ? x.rank() - 1 : 1]);
+    check_vector(c, slot, x[is_last(c.op()) ? x.rank() - 1 : 1]);
   }
 }
 
 constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), out = op.out("Out"),
-          last = channels_last(op.op())](KernelContext& c) {
+          last = is_last(op.op())](KernelContext& c) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *b = c[bias].data<T>();
     T* to = c[out].mutable_data<T>();
     const Channels d(c[x].shape(), last);
@@ -41,7 +44,7 @@ constexpr auto forward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel
 
 constexpr auto backward = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [x = op.in("X"), scale = op.in("Scale"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-          dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"), last = channels_last(op.op())](KernelContext& c) {
+          dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"), last = is_last(op.op())](KernelContext& c) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *g = c[dout].data<T>();
     T *to = needed<T>(c, dx), *da = zeroed<T>(c, dscale), *db = zeroed<T>(c, dbias);
     const Channels d(c[x].shape(), last);
@@ -76,7 +79,7 @@ device::ChannelArgs channel_args(const Tensor& x, const Tensor& scale, bool last
 
 constexpr auto forward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("affine_channel"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
-          out = op.out("Out"), last = channels_last(op.op())](const DeviceContext& c) {
+          out = op.out("Out"), last = is_last(op.op())](const DeviceContext& c) {
     device::ChannelArgs a = channel_args(c[x], c[scale], last);
     a.bias = device::operand(c[bias]);
     a.y = device::operand(c[out]);
@@ -87,7 +90,7 @@ constexpr auto forward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op)
 constexpr auto backward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   return [kernel = device::kernel_of<T>("affine_channel_grad"), x = op.in("X"), scale = op.in("Scale"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
-          last = channels_last(op.op())](const DeviceContext& c) {
+          last = is_last(op.op())](const DeviceContext& c) {
     device::ChannelArgs a = channel_args(c[x], c[scale], last);
     a.dy = device::operand(c[dout]);
     if (c.needs(dx)) a.y = device::operand(c[dx]);
@@ -99,11 +102,12 @@ constexpr auto backward_on_device = []<class T>(TypeTag<T>, const KernelArgs& op
 
 AB_OP(affine_channel)
     .doc("Out = Scale[c] X + Bias[c] for the elements of each channel c.")
-    .in("X", "[N, C, ...], or [N, ..., C] with data_layout NHWC")
+    .in("X", "[N, C, ...] with data_layout NCHW, else [N, ..., C]")
     .in("Scale", "[C]")
     .in("Bias", "[C]")
     .out("Out", "like X")
-    .with(layout_attr)
+    .attr<std::string>("data_layout", "AnyLayout", "NCHW: channels are axis 1; else they are the last axis",
+                       one_of("data_layout", {"NCHW", "NHWC", "AnyLayout"}))
     .infer([](InferContext& c) {
       check_channels(c, {"Scale", "Bias"});
       c.same_as("Out", "X");

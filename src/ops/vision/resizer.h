@@ -14,7 +14,7 @@ namespace anabranch::vision {
 
 using nn::Extents;
 
-inline bool channels_last(const ir::Op& op) { return op.attr<std::string>("data_layout") == "NHWC"; }
+inline bool channels_last(const ir::Op& op) { return op.attr<std::string>("data_layout") != "NCHW"; }
 
 inline Method method_of(const ir::Op& op, int rank) {
   const auto& name = op.attr<std::string>("interp_method");
