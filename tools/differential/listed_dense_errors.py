@@ -12,7 +12,7 @@ TAKEN = {
     "chunk_eval": r"should have same LoD",
     "clip": r"max should be greater than min",
     "crop": r"number of dimensions of input 'Offsets'|should not be used at the same time",
-    "crop_tensor": r"number of dimensions of (the )?input|shape in list",
+    "crop_tensor": r"number of dimensions of (the )?input|shape in list|cannot be used at the same time",
     "cross_entropy": r"flatten high rank",
     "elementwise_div": r"Y must be scalar",
     "elementwise_mul": r"Y must be scalar",

@@ -13,6 +13,7 @@ from when_nets import (
     empty_on_a_level,
     has_blank,
     has_empty,
+    has_levels,
     is_cascade,
     is_column,
     last_images_have_nothing,
@@ -91,6 +92,7 @@ ROUNDING = (
 BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
 BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")
 INTERPOLATIONS = ("bilinear_interp", "nearest_interp", "trilinear_interp")
+WINDOWS = ("conv2d", "conv3d", "depthwise_conv2d", "deformable_conv", "deformable_conv_v1", "im2sequence", "unfold")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
 NMS = ("multiclass_nms", "multiclass_nms2", "locality_aware_nms")
 COUNTED = (
@@ -153,7 +155,6 @@ RULES = [
     Rule(DIFFERS, RANGE, COUNTED[3:], when=either_below_0),
     Rule(DIFFERS, COUNTERS, COUNTED, when=when.either(when.only_sequences, when.only_shape)),
     Rule(DIFFERS, COUNTERS, ("inplace_abn",), why=r"^(mean|variance)0: sequences \[\], not"),
-    Rule(DIFFERS, "`image_resize` with the layout AnyLayout", INTERPOLATIONS, change="AnyLayout"),
     Rule(GRADIENT, "gradient of `shuffle_channel`", ("shuffle_channel",), why="gradient of x0@GRAD: -?[0-9]"),
     Rule(GRADIENT, NO_GRADIENT, ("dropout", "batch_norm"), theirs="is_test"),
     Rule(GRADIENT, "gradient of `lrn` with `is_test`", ("lrn",), theirs="is_test"),
@@ -351,7 +352,7 @@ RULES = [
     ),
     Rule(RAISES, MEANT, ("cos_sim",), ours="must agree in|2 to 9 axes", theirs="must be equal", when=when.unknown),
     Rule(WORKS, FREE, ("maxout",), theirs="should be divisible", when=when.has(lambda a: a["axis"] < 0)),
-    Rule(WORKS, NOTHING, ("spectral_norm",), theirs="should be equal", when=when.empty),
+    Rule(WORKS, NOTHING, ("spectral_norm", "shard_index"), theirs="should be (equal|1)", when=when.empty),
     Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),
     # ---- clusters, blocks, files
     Rule(
@@ -376,6 +377,10 @@ RULES = [
     Rule(DIFFERS, ROUNDING, ("attention_lstm", *FUSED), when=close("outs", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("gru_unit",), when=close("grads", 1e-5, 1e-5)),  # tanh near 1
+    # ---- of all operators
+    Rule(WORKS, TAKEN, theirs=r"\b(one|1) level|L[oO]D level", when=has_levels(2)),
+    Rule(RAISES, MEANT, (*WINDOWS, *TRANSPOSED), ours=r"(dilations|strides|paddings|kernels|kernel_sizes) must be"),
+    Rule(RAISES, MEANT, ours=r"at least one|extents above 0|must not be empty", when=when.empty),
     # ---- for each operator the text that must be found in our error, or in that of Fluid 1.8.5
     *[Rule(RAISES, MEANT, (op,), ours=pattern) for op, pattern in REFUSED_HERE.items()],
     *[Rule(WORKS, TAKEN, (op,), theirs=pattern) for op, pattern in REFUSED_THERE.items()],

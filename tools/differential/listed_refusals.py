@@ -147,7 +147,7 @@ REFUSED_THERE = {
     "fusion_lstm": r"Bias.*rank",
     "fusion_seqconv_eltadd_relu": r"level",
     "fusion_seqexpand_concat_fc": r"all.*equal|dims|lod",
-    "generate_mask_labels": r"level|same|size",
+    "generate_mask_labels": r"level|same|size|vector::_M",
     "generate_proposal_labels": r"level",
     "group_norm": r"Bias.*size|Scale.*size",
     "gru": r"shape of Bias",

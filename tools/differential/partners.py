@@ -52,6 +52,7 @@ SPARSE = "adagrad adam adamax adadelta decayed_adagrad dpsgd ftrl lamb lars_mome
 SPARSE += ["proximal_adagrad", "proximal_gd"]
 PARTNERS = {
     **dict.fromkeys(SPARSE, (ids_of_param,)),
+    "affine_grid": (table_of("OutputShape", 4),),
     "argsort": (different("X"),),
     "assign_value": (one_value_an_element,),
     "auc": (counts_of_auc,),
@@ -70,7 +71,7 @@ PARTNERS = {
     "fusion_seqpool_concat": (no_empty_sequences,),
     "fusion_seqpool_cvm_concat": (no_empty_sequences,),
     "gather": (ids_in("Index", "X"),),
-    "generate_mask_labels": (below("num_classes", "LabelsInt32"),),
+    "generate_mask_labels": (below("num_classes", "LabelsInt32"), at_least("resolution", 1)),
     "generate_proposal_labels": (below("class_nums", "GtClasses"),),
     "generate_proposals": (boxes_of_places,),
     "group_norm": (groups_of_channels,),
@@ -100,5 +101,6 @@ PARTNERS = {
     "tree_conv": (edges_of_a_tree, gradient_of_filters, at_least("max_depth", 2)),
     "unbind": (one_output_a_slice,),
     "var_conv_2d": (no_empty_sequences, pairs_of_positions),
+    "yolov3_loss": (at_least("downsample_ratio", 1),),
     "warpctc": (no_empty_sequences, classes_of_logits, labels_without_blank),
 }

@@ -90,6 +90,11 @@ def levels(slot, least):
     return lambda case, _theirs, _ours: any(len(v.get("lod") or []) >= least for v in given(case, slot))
 
 
+def has_levels(least):
+    """An input has sequences of this many levels."""
+    return lambda case, _theirs, _ours: any(len(v.get("lod") or []) >= least for v in case["vars"].values())
+
+
 def adaptive(case, _theirs, _ours):
     a = case["attrs"]
     odd = a.get("global_pooling") or a.get("pooling_type") == "max" or not value(case, "X").size
