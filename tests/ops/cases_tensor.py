@@ -84,11 +84,18 @@ for axis in (0, 1, -1):
 case("concat", {"X": [real(2, 1), real(2, 3), real(2, 2)]}, {"axis": 1}, ref=lambda i, a: np.concatenate(i["X"], 1))
 case("concat", {"X": [real(2, 1), real(2, 3)], "AxisTensor": dims(1)}, ref=lambda i, a: np.concatenate(i["X"], 1), grad=["X"])
 case("concat", {"X": [integers(2, 2), integers(1, 2)]}, ref=lambda i, a: np.concatenate(i["X"], 0), name="integers", hostile=False)
-case("split", {"X": real(2, 3, 4)}, {"num": 2, "axis": 2}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], 2, 2))
-case("split", {"X": real(2, 3, 4)}, {"sections": [1, 2], "axis": 1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], a["sections"][:1], a["axis"]))
-case("split", {"X": apart(2, 4)}, {"sections": [1, 3], "num": 2, "axis": 1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], 2, 1), name="num first",
+
+
+def parts(i, a):
+    """`num` equal ones if it is given, else those of `sections`."""
+    return np.split(i["X"], a["num"] if a.get("num") else a["sections"][:1], a["axis"])
+
+
+case("split", {"X": real(2, 3, 4)}, {"num": 2, "axis": 2}, outs={"Out": 2}, ref=parts)
+case("split", {"X": real(2, 3, 4)}, {"sections": [1, 2], "axis": 1}, outs={"Out": 2}, ref=parts)
+case("split", {"X": apart(2, 4)}, {"sections": [1, 3], "num": 2, "axis": 1}, outs={"Out": 2}, ref=parts, name="num first",
      hostile=False)  # as the others
-case("split", {"X": real(2, 3, 4)}, {"sections": [1, -1], "axis": -1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], a["sections"][:1], a["axis"]))
+case("split", {"X": real(2, 3, 4)}, {"sections": [1, -1], "axis": -1}, outs={"Out": 2}, ref=parts)
 for axis in (0, 1, -1):
     case("stack", {"X": [real(2, 3), real(2, 3), real(2, 3)]}, {"axis": axis}, ref=lambda i, a: np.stack(i["X"], a["axis"]))
     case("unstack", {"X": real(2, 3, 4)}, {"axis": axis, "num": (2, 3, 4)[axis]}, outs={"Y": (2, 3, 4)[axis]}, grad_outs=["Y"],
