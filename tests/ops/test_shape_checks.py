@@ -297,3 +297,11 @@ def test_an_axis_is_reduced_once(op):
         run(op, {"X": x}, {"Out": ["o"]}, {"dim": [1, -1]})
     assert caught.value.kind == "InvalidArgument"
     run(op, {"X": x}, {"Out": ["o"]}, {"dim": [1, -1], "reduce_all": True})
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_window_has_an_extent_for_each_axis_of_the_image(whole):
+    with pytest.raises(fluid.core.EnforceNotMet, match="ksize must be 3 numbers, got 2") as caught:
+        run("max_pool3d_with_index", {"X": ones(2, 2, 3, 4, 3)}, {"Out": ["o"], "Mask": ["m"]},
+            {"ksize": [1, 1], "strides": [1, 1, 1], "paddings": [0, 0, 0], "global_pooling": whole})
+    assert caught.value.kind == "InvalidArgument"

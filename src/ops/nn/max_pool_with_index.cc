@@ -20,7 +20,9 @@ template <int kAxes> PoolDims indexed_dims(const ir::Op& op, const Shape& x) {
   d.adaptive = op.attr<bool>("adaptive");
   const Extents in = extents_of(x, 2, kAxes);
   const bool whole = op.attr<bool>("global_pooling");
-  const Extents kernel = whole ? in : positive_extents("ksize", op.attr<Ints>("ksize"), kAxes);
+  const auto& ksize = op.attr<Ints>("ksize");
+  AB_CHECK(ksize.size() == kAxes, InvalidArgument, "ksize must be {} numbers, got {}", kAxes, ksize.size());
+  const Extents kernel = whole ? in : positive_extents("ksize", ksize, kAxes);
   if (d.adaptive) {
     d.window = {.axes = kAxes, .in = in, .out = kernel, .kernel = kernel};
     return d;
