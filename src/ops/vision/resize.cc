@@ -164,7 +164,8 @@ void sizes(OpDef& def) {
       .shape_from("SizeTensor")
       .shape_from("Scale")
       .out("Out", "X with its images resized")
-      .attr<std::string>("data_layout", "NCHW", "NCHW: channels are axis 1; else they are the last axis; for volumes, too",
+      .attr<std::string>("data_layout", "NCHW",
+                         "NCHW: channels are axis 1; else they are the last axis; for volumes, too",
                          one_of("data_layout", {"NCHW", "NHWC", "AnyLayout"}))
       .attr<int32_t>("out_d", 0, "depth of Out")
       .attr<int32_t>("out_h", 0, "height of Out")
