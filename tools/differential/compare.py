@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from anabranch import _core
 from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
 #: Of the larger of |expected| and its root mean square. The original keeps attributes and constants as float32, so that
@@ -10,6 +11,13 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-6, "float16": 2e-3}
 
 #: Sums that cancel leave the rounding of what they were made of.
 SMALL = 1e-4
+
+
+def compared(case):
+    """Outputs whose values count: not those that only the gradient reads."""
+    inner = {s["name"] for s in _core.op_info(case["op"])["outputs"] if s["intermediate"] or s["named_only"]}
+    outs = [n for slot, names in case["outs"].items() if slot not in inner for n in names]
+    return outs + list(case.get("read", ()))
 
 
 def numbers(expected, got):

@@ -1,14 +1,14 @@
-"""Which case an operator gets for a number: Drawing(engines, op, seed).case(number, draw)."""
+"""The cases of an operator by their numbers: Drawing(engines, op, seed).case(number, draw)."""
 
 import random
 
 import cases
 from vary import vary
 
-#: One number in FREE is drawn freely and keeps its draw, whatever the original does with it. The others are drawn with
+#: One number in FREE is drawn freely and keeps its draw, even if the original refuses it. The others are drawn with
 #: care, at most DRAWS times, until the original does not refuse: what it refuses has no numbers to compare.
 FREE, DRAWS = 6, 8
-#: So many cases are those of tests/ops themselves.
+#: The number of cases that are those of tests/ops themselves.
 FIRST = 4
 
 

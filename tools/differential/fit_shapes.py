@@ -13,7 +13,7 @@ def no_empty_sequences(case):
 
 
 def one_output_a_slice(case):
-    """As many outputs of `unbind` as X has slices, each with an axis."""
+    """An output of `unbind` for each slice of X, and an axis for each output."""
     x, axis = one(case, "X"), case["attrs"]["axis"]
     x["value"] = x = x["value"].reshape(x["value"].shape + (1,) * (2 - x["value"].ndim))
     case["attrs"]["axis"] = axis = axis if -x.ndim <= axis < x.ndim else axis % x.ndim

@@ -2,7 +2,7 @@
 
 import re
 
-from compare import outputs
+from compare import compared, outputs
 from ledger import AGREE, DIES, DISAGREE, LISTED, REFUSE
 from listed import EXACT, WORKS, is_listed, kind_of
 from listed_flagged import RULES as OF_FLAGS
@@ -17,13 +17,6 @@ LOST = r"posix_memalign|std::bad_alloc|bigger than or equal to 0, but received n
 #: Operators whose results a flag changes.
 FLAGGED = {op for rule in OF_FLAGS for op in rule.ops}
 UNTYPED = ("INTERNAL", "Internal", "RuntimeError", "MemoryError", "SystemError")
-
-
-def compared(case):
-    """Outputs whose values count: not those that only the gradient reads."""
-    inner = {s["name"] for s in _core.op_info(case["op"])["outputs"] if s["intermediate"] or s["named_only"]}
-    outs = [n for slot, names in case["outs"].items() if slot not in inner for n in names]
-    return outs + list(case.get("read", ()))
 
 
 def is_random(op):

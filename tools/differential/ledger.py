@@ -77,7 +77,7 @@ def rules(rows):
 
 
 def shares(rows):
-    """What share of the cases each verdict has, how many compare numbers, and what the draws passed over had."""
+    """The share of each verdict, how many cases compare numbers, and the verdicts on draws that were passed over."""
     counts, passed = collections.Counter(row["verdict"] for row in rows), collections.Counter()
     for row in rows:
         passed.update(row.get("passed", {}))
@@ -115,8 +115,9 @@ outside their program (sockets, readers, Python functions, printing). `tools/dif
 them. `tools/differential/ledger.py --page` writes this page.
 
 A case that Fluid 1.8.5 refuses has no numbers. Five of six cases were therefore drawn with care, and drawn again, at
-most seven times, while Fluid 1.8.5 refused them, whatever Anabranch did. Of %s draws that were passed over, %s. A draw
-without a row would have been kept. The sixth case was drawn freely, so that refusals are compared, too.
+most seven times, while Fluid 1.8.5 refused them; what Anabranch did was not considered. Of %s draws that were passed
+over, %s. A difference without a row would have been kept. The sixth case was drawn freely, so that refusals are
+compared, too.
 
 | column | number of cases in which |
 |---|---|

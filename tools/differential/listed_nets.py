@@ -38,7 +38,10 @@ from when_nets import (
 TIES = "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`"
 BLANK = "`warpctc` with a label that equals the blank"
 FAINT = "`warpctc` with probabilities below 1e-38"
-STEEP = "the sigmoid of numbers above 13 or below -40 in the operators `lstm`, `lstmp`, in float64"
+STEEP = (
+    "the sigmoid of numbers above 13 or below -40 in `lstm`, `lstmp`, the tanh of numbers above 6.5 in "
+    "`fused_elemwise_activation`, in float64"
+)
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 COUNTERS = (
     "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
@@ -109,6 +112,8 @@ POOLED = ("fusion_seqpool_concat", "fusion_seqpool_cvm_concat")
 ASSIGNED = ("retinanet_target_assign", "rpn_target_assign")
 
 CHANNELS_LAST = when.has(lambda a: a["data_format"] == "NHWC")
+OF_TANH = when.has(lambda a: "tanh" in a["functor_list"])
+COMPARED = "`edit_distance`, if the two inputs have different numbers of sequences"
 COUNTED_BACK = "`slice`, `strided_slice` with axes below 0"
 AXIS_BELOW_0 = when.has(lambda a: min(a["axes"]) < 0)
 
@@ -264,6 +269,8 @@ RULES = [
     Rule(DIFFERS, "`fusion_seqpool_concat` with empty sequences", POOLED, when=has_empty),
     *[Rule(kind, FAINT, ("warpctc",), when=some("Logits", spans_floats)) for kind in (DIFFERS, GRADIENT)],
     *[Rule(kind, STEEP, ("lstm", "lstmp"), when=steep_cells) for kind in (DIFFERS, GRADIENT)],
+    Rule(DIFFERS, STEEP, ("fused_elemwise_activation",), when=when.both(OF_TANH, close("outs", 1e-5, 5e-6))),
+    Rule(RAISES, COMPARED, ("edit_distance",), ours="the same number of sequences"),
     Rule(DIFFERS, "`warpctc` with empty sequences", ("warpctc",), why="inf"),
     Rule(WORKS, "`warpctc` with empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
     Rule(DIFFERS, BLANK, ("warpctc",), why="inf", when=has_blank),
@@ -350,7 +357,7 @@ RULES = [
         ),
         when=when.empty,
     ),
-    Rule(RAISES, MEANT, ("cos_sim",), ours="must agree in|2 to 9 axes", theirs="must be equal", when=when.unknown),
+    Rule(RAISES, MEANT, ("cos_sim",), ours="must agree in|2 to 9 axes", when=when.unknown),
     Rule(WORKS, FREE, ("maxout",), theirs="should be divisible", when=when.has(lambda a: a["axis"] < 0)),
     Rule(WORKS, NOTHING, ("spectral_norm", "shard_index"), theirs="should be (equal|1)", when=when.empty),
     Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),
@@ -377,6 +384,7 @@ RULES = [
     Rule(DIFFERS, ROUNDING, ("attention_lstm", *FUSED), when=close("outs", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("gru_unit",), when=close("grads", 1e-5, 1e-5)),  # tanh near 1
+    Rule(WORKS, FREE, ("fusion_seqconv_eltadd_relu",), theirs="bias is NULL", when=when.empty),
     # ---- of all operators
     Rule(WORKS, TAKEN, theirs=r"\b(one|1) level|L[oO]D level", when=has_levels(2)),
     Rule(RAISES, MEANT, (*WINDOWS, *TRANSPOSED), ours=r"(dilations|strides|paddings|kernels|kernel_sizes) must be"),

@@ -12,8 +12,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numpy as np  # noqa: E402
 import sample  # noqa: E402
+from compare import compared  # noqa: E402
 from drawing import Drawing  # noqa: E402
-from judge import compared  # noqa: E402
 from ledger import AGREE, REFUSE  # noqa: E402
 from run import SEED, VARIABLE, Engines, arguments_of_all, chosen  # noqa: E402
 
