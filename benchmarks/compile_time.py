@@ -52,7 +52,7 @@ def prepare(fluid, case, config):
     measure = first_run if case["what"] == "passes and plan" else lambda *arguments: build(*arguments)[3]
     measure(fluid, 100)                                   # what is done once in a process
     seconds = sorted(measure(fluid, case["ops"]) for _ in range(REPEAT))[REPEAT // 2]
-    return dict(value=seconds, cpu_s_per_unit=None, note="%.2f us/op" % (1e6 * seconds / case["ops"]))
+    return dict(value=seconds, cpu_s_per_unit=None, note="%.2f us per operator" % (1e6 * seconds / case["ops"]))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def mismatch(row, metric, engine, own, other):
     for name, limit in QUALITY.items():
         values = [(one.get("quality") or {}).get(name) for one in (own, other)]
         if None not in values and abs(values[0] - values[1]) > limit:
-            return "%s %.4f, not %.4f" % (name, values[1], values[0])
+            return "its %s is %.4f, that of Anabranch is %.4f" % (name, values[1], values[0])
     mine, its = ([x for x in one.get("losses") or [] if x is not None] for one in (own, other))
     if not mine or not its:
         return None
@@ -51,10 +51,10 @@ def mismatch(row, metric, engine, own, other):
     for step in steps:
         a, b = mine[step - 1], its[step - 1]
         if abs(a - b) > (first if step == 1 else later) * max(abs(a), abs(b), SMALL * abs(mine[0])):
-            return "the loss of step %d is %.5g, not %.5g" % (step, b, a)
+            return "its loss at step %d is %.5g, that of Anabranch is %.5g" % (step, b, a)
     moved, its_move = mine[repeat - 1] - mine[0], its[repeat - 1] - its[0]
     if move is not None and abs(moved) > FLAT * abs(mine[0]) and abs(its_move - moved) > move * abs(moved):
-        return "from step 1 to step %d the loss moves by %.3g, not by %.3g" % (repeat, its_move, moved)
+        return "from step 1 to step %d, its loss changes by %.3g, that of Anabranch by %.3g" % (repeat, its_move, moved)
     return None
 
 

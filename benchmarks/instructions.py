@@ -16,9 +16,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("BENCH_NOOP_NODES", os.path.join(ROOT, "build", "release", "noop_nodes"))
 #: Far apart: the library of vectors measures the clock before main(), in up to 100,000 instructions more or less.
 FEW, MANY = 10, 260
-#: Name -> workers (0: the sequential executor), chains.
-CASES = {"sequential, a chain": (0, 1), "threaded, four chains, one worker": (1, 4),
-         "threaded, four chains, two workers": (2, 4), "threaded, 64 chains, two workers": (2, 64)}
+#: Name -> worker threads (0: the sequential executor), chains.
+CASES = {"sequential executor, one chain": (0, 1), "threaded executor, four chains, one thread": (1, 4),
+         "threaded executor, four chains, two threads": (2, 4), "threaded executor, 64 chains, two threads": (2, 64)}
 
 
 def count(nodes, workers, runs, chains):
@@ -53,7 +53,7 @@ def main():
         sys.exit("no result: %s is not built" % PROGRAM)
     for name, (workers, chains) in CASES.items():
         for nodes in (1000,) if args.quick else (100, 1000, 10000):
-            metric = "%s of %d" % (name, nodes)
+            metric = "{:,} nodes: {}".format(nodes, name)
             common.emit("INSTR", "product", "", "", metric, instructions_a_node(workers, chains, nodes),
                         "instructions/node", note="%.2f ns/node" % nanoseconds_a_node(workers, chains, nodes))
 

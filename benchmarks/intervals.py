@@ -54,4 +54,4 @@ def paired(rounds, one, other, field="value", lower=False):
 
 
 def lower_is_better(unit):
-    return unit.startswith(("ns/", "ns a ", "instructions/")) or unit in ("s", "us", "MB", "KB/run", "threads", "times")
+    return unit.startswith(("ns/", "ns a ", "instructions/")) or unit in ("s", "us", "MB", "KB/run")

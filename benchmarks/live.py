@@ -52,7 +52,7 @@ class Live:
             self.child.stdin.write(command)
             self.child.stdin.flush()
         except OSError:
-            return self.fail("it ended")
+            return self.fail("the process ended")
         found = self.line(lambda line: line.startswith('{"row"'))
         self.signal(signal.SIGSTOP)
         return json.loads(found) if found else None
@@ -73,16 +73,17 @@ class Live:
                 if fits(line.decode(errors="replace")):
                     return line.decode()
             if not self.selector.select(max(0.0, end - time.monotonic())):
-                return self.fail("took longer than %.0f s" % self.limit)
+                return self.fail("stopped after %.0f s" % self.limit)
             part = os.read(self.child.stdout.fileno(), 65536)
             if not part:
-                return self.fail("it ended")
+                return self.fail("the process ended")
             self.buffer += part
 
     def fail(self, reason):
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace").strip().splitlines()
-        self.failure = "%s: %s" % (reason, said[-1][:160] if said else "no message")
+        said = "last line of its errors: " + said[-1][:160] if said else "it printed no error"
+        self.failure = "%s; %s" % (reason, said)
         print("no result: %s: %s" % (self.what, self.failure), file=sys.stderr, flush=True)
         self.close()
 

@@ -77,8 +77,7 @@ class Steady:
             calls += self.chunk
             elapsed = time.monotonic() - begin
         work = calls * self.units
-        result = dict(value=work / elapsed, cpu_s_per_unit=(time.process_time() - cpu) / work,
-                      note="{} calls".format(calls), last_loss=finite_loss(last))
+        result = dict(value=work / elapsed, cpu_s_per_unit=(time.process_time() - cpu) / work, last_loss=finite_loss(last))
         if counted is not None:
             result["instructions_per_unit"] = (self.counter.value() - counted) / work
         return result

@@ -4,7 +4,9 @@ import re
 import textwrap
 import statistics
 
+import common
 import intervals
+import legend
 import plan
 import report
 from report import NAMES, number, ratio_text, share_text
@@ -40,12 +42,13 @@ def of_workload(found, row, pattern):
 # ---- figures
 
 def figures(found, target):
-    """The table of the first questions: ratios to Fluid 1.8.5 and to the best other rival."""
+    """The table of the first questions: ratios to Fluid 1.8.5 and to other rivals. target: of the link to RESULTS.md."""
     first = next((e for e in found if e["engine"] == "product"), None)
     if first is None:
         return "Nothing has been measured.\n"
-    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival, measured in the rival's best configuration.",
-             "The 95 % interval is in parentheses. For import and memory, the figure is the rival's value divided by Anabranch's.", "",
+    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival, measured in the rival's best "
+             "configuration.", "The 95 % interval is in parentheses. For import and memory, the figure is the rival's value "
+             "divided by Anabranch's.", "",
              "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
     shown = []
     for what, row, pattern in WORKLOADS:
@@ -59,10 +62,12 @@ def figures(found, target):
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
     versions = names_of([e for e in shown if e["engine"] != "fluid18"])
     told = ("The figures were measured on %s at commit %s, with %s, on %s. *Wide*: the interval is wider than 10 %% "
-            "of the figure. *Noisy*: other work disturbed most rounds. *Flat loss*: in the measured steps, the "
-            "loss changed too little to prove that the engine learned. [All rows and the method](%s)." % (
-                dates[-1][:10], ", ".join(commits), versions or "no other engine", "; ".join(machines), target))
-    return "\n".join(lines + ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""])
+            "of the figure. *Noisy*: other programs on the machine disturbed too many of the repeated measurements. "
+            "*Flat loss*: in the measured steps, the loss of the rival changed too little to prove that it learned. "
+            "*No loss*: the rival reports no loss." % (
+                dates[-1][:10], ", ".join(commits), versions or "no other engine", "; ".join(machines)))
+    lines += ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""]
+    return "\n".join(lines + ["[All results](%s).\n" % target] * bool(target))
 
 
 def versions_of(found):
@@ -93,29 +98,34 @@ def put_figures(found, root=ROOT):
 
 
 def between(text):
-    """The text between the marks of a page, without targets of links; None where there are no marks."""
+    """The text between the marks of a page, without the link to the results; None where there are no marks."""
     begin, end = (text.find(mark) for mark in MARKS)
-    return re.sub(r"\]\([^)]*\)", "]", text[begin + len(MARKS[0]):end]).strip() if 0 <= begin < end else None
+    if not 0 <= begin < end:
+        return None
+    return re.sub(r"\[All results\]\([^)]*\)\.", "", text[begin + len(MARKS[0]):end]).strip()
 
 
 # ---- the page
 
+def item(words):
+    """An item of a list, in lines of at most 118 characters."""
+    return textwrap.fill("- " + words, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
 def text(records, found):
-    parts = [head(records, found), lost(found), doubtful(found), table(found), counted(found), ceilings(records),
+    parts = [head(records, found), legend.COLUMNS, lost(found), doubtful(found), table(found), counted(found), ceilings(records),
              missing(records)]
     return "\n".join(parts)
 
 
 def head(records, found):
     machines, commits, dates = (sorted({r[key] for r in records}) for key in ("machine", "commit", "date"))
-    lines = ["# Results", "", "`./dev bench --full --results` wrote this page. [README.md](README.md) explains the method and the "
-             "rows.", "", "- machine: %s" % "; ".join(machines), "- commit: %s" % ", ".join(commits),
+    lines = ["# Results", "", "`./dev bench --full --results` wrote this page. [README.md](README.md) explains the method.",
+             "", "- machine: %s" % "; ".join(machines), "- commit: %s" % ", ".join(commits),
              "- measured: %s to %s UTC" % (dates[0].replace("T", " ").rstrip("Z"), dates[-1].replace("T", " ").rstrip("Z")),
              "- duration: %.0f minutes" % (sum(r.get("seconds", 0) for r in records) / 60),
              "- engines: %s" % names_of(found), "",
-             MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
-             "A ratio above 1 means that Anabranch is faster, or that it uses less memory. The ratio is the median over the "
-             "rounds, and the range in parentheses is its 95 % interval. In *noisy* cases, all rounds count.", ""]
+             MARKS[0], figures(found, None) + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", ""]
     return "\n".join(lines)
 
 
@@ -124,18 +134,24 @@ def lost(found):
     below = sorted((e for e in found if e["ratio"] and e["ratio"][0] < 1), key=lambda e: e["ratio"][0])
     if not below:
         return "No rival is faster in any row.\n"
-    lines = ["## Where a rival is faster", "", "| row | case | rival | ratio | its configuration |", "|---|---|---|---|---|"]
-    return "\n".join(lines + ["| %s | %s | %s | %s | %s |" % (
-        e["row"], e["metric"], NAMES[e["engine"]], ratio_text(e), e["config"]) for e in below] + [""])
+    lines = ["## Where a rival is faster", "", "| row | case | rival | ratio |", "|---|---|---|---|"]
+    return "\n".join(lines + ["| %s | %s | %s | %s |" % (e["row"], e["metric"], name_of(e), ratio_text(e))
+                              for e in below] + [""])
+
+
+def name_of(e):
+    """The engine with its configuration."""
+    return "%s: %s" % (NAMES[e["engine"]], e["config"])
 
 
 def doubtful(found):
-    """Rates that are not compared, because their engine did other work."""
+    """Rates that are not compared, because their engine did not do the same work."""
     other = [e for e in found if e["mismatch"]]
     if not other:
         return ""
-    return "\n".join(["## Rates that are not compared", "", "In these cases, the loss or the quality of the engine differs.", ""] + [
-        "- %s %s [%s]: %s" % (e["row"], e["metric"], e["config"], e["mismatch"]) for e in other] + [""])
+    return "\n".join(["## Rates that are not compared", "", "In these cases, the loss or quality of the rival differs from "
+                      "that of Anabranch by more than the tolerance.", ""] + [
+        item("%s %s: %s" % (e["row"], e["metric"], e["mismatch"])) for e in other] + [""])
 
 
 def table(found):
@@ -146,8 +162,8 @@ def table(found):
         lines += ["### %s: %s" % (row, TITLES[row]), ""]
         for case in dict.fromkeys(e["metric"] for e in found if e["row"] == row):
             lines += ["Case `%s`:" % case, "",
-                      "| engine | value | ratio | CPU time, ratio | of the ceiling | MB | loss or quality | rounds |",
-                      "|---|---|---|---|---|---|---|---|"]
+                      "| engine | value | ratio | CPU time ratio | share of ceiling | memory, MB | loss or quality "
+                      "| rounds used |", "|---|---|---|---|---|---|---|---|"]
             lines += [cells(e, several) for e in found if (e["row"], e["metric"]) == (row, case)] + [""]
     return "\n".join(lines + instructions(found))
 
@@ -156,9 +172,9 @@ def cells(e, several):
     """A line of a table; with its commit where there are several."""
     count = "%d of %d" % (e["rounds"], e["rounds"] + e["dropped"]) + (" at " + e["commit"] if several else "")
     return "| %s | %s %s | %s | %s | %s | %s | %s | %s |" % (
-        "%s: %s" % (NAMES[e["engine"]], e["config"]), number(e["value"]), e["unit"], ratio_text(e),
+        name_of(e), number(e["value"]), e["unit"], ratio_text(e),
         "%.2f" % e["cpu_ratio"] if e["cpu_ratio"] else "", share_text(e), "%.0f" % e["rss_mb"] if e["rss_mb"] else "",
-        e["work"] or e["note"], count)
+        "; ".join(filter(None, (e["work"], e["note"]))), count)
 
 
 def instructions(found):
@@ -172,33 +188,41 @@ def instructions(found):
 def counted(found):
     """Rows about this project alone."""
     own = [e for e in found if e["row"] in plan.WHOLE]
-    lines = ["## Rows without a rival", "", "| row | what | value | note |", "|---|---|---|---|"]
-    return "\n".join(lines + ["| %s | %s %s | %s %s | %s |" % (
-        e["row"], e["metric"], e["config"], number(e["value"]), e["unit"], e["note"]) for e in own] + [""])
+    lines = ["## Rows without a rival", "", legend.W14, "",
+             "In the rows STEADY and SOAK, the note is the value after the first tenth of the runs, and the value at the end.",
+             "", "| row | case | value | note |", "|---|---|---|---|"]
+    return "\n".join(lines + ["| %s | %s%s | %s | %s |" % (
+        e["row"], e["metric"], " [%s]" % e["config"] if e["config"] else "", (number(e["value"]) + " " + e["unit"]).strip(),
+        e["note"]) for e in own] + [""])
 
 
 def ceilings(records):
-    """The ceilings of the machine in the rounds that count, and the number of these."""
+    """The ceilings of the machine in the rounds that are used, and the number of these."""
     every = [r for record in records for r in record["rounds"] if r["ceilings"]]
     counting = [r for record in records for r in intervals.kept(record["rounds"])[0] if r["ceilings"]]
     if not every:
         return ""
-    lines = ["## The machine", "", "%d of %d rounds count. Ceilings on all cores, in the rounds that count:" % (
-        len(counting), len(every)), "", "| ceiling | 5 % | median | 95 % | unit |", "|---|---|---|---|---|"]
-    for name, unit in (("fp32_fma", "GF/s"), ("dram_triad", "GB/s"), ("gather64_1e6", "Mrows/s"), ("hand_off", "us")):
+    lines = ["## The machine", "", "%d of %d rounds were used. In these rounds, the calibration program reached the following "
+             "speeds on all cores:" % (len(counting), len(every)), "",
+             "| ceiling | 5th percentile | median | 95th percentile | unit |", "|---|---|---|---|---|"]
+    for name, (what, unit) in legend.CEILINGS.items():
         values = sorted(r["ceilings"][name] for r in counting)
         lines.append("| %s | %s | %s | %s | %s |" % (
-            name, number(values[int(0.05 * len(values))]), number(statistics.median(values)),
+            what, number(values[int(0.05 * len(values))]), number(statistics.median(values)),
             number(values[int(0.95 * (len(values) - 1))]), unit))
     return "\n".join(lines + [""])
 
 
 def missing(records):
     lines = ["## What is missing", ""]
-    lines += ["- %s: %s" % item for item in sorted(plan.NOT_MEASURED.items())]
+    lines += [item("%s: %s" % known) for known in sorted(plan.NOT_MEASURED.items())]
     there = {r["row"] for r in records}
     lines += ["- %s: not measured in this run" % row for row in plan.FULL_ROWS if row not in there]
+    for row, cases in plan.LEFT_OUT.items():
+        names = ", ".join("`%s`" % common.metric_name(case) for case in cases)
+        lines.append(item("%s: `--full` leaves out cases with %s" % (row, names)))
     for record in records:
-        lines += ["- %s %s, %s: %s" % (record["row"], record["metric"], name, why)
-                  for name, why in record["failed"].items()]
+        for name, why in record["failed"].items():
+            engine, config = name.split(" ", 1)
+            lines.append(item("%s %s: %s %s: %s" % (record["row"], record["metric"], NAMES[engine], config, why)))
     return "\n".join(lines + [""])

@@ -31,9 +31,9 @@ QUICK_ROWS = ["W1", "W2", "W8", "W13"]
 FULL_ROWS = ["W8e", "W10", "W5", "W3", "W13", "COST", "W1", "W2", "W8", "W9", "W9e", "W12", "W6", "W7", "W16", "W15", "W19",
              "W20", "W17", "W18", "W21", "PREDICT", "COMPILE", "W11", "W14", "INSTR", "STEADY", "SOAK"]
 #: Why a script is not one of --full.
-NOT_MEASURED = {"OPS": "every operator by itself takes an hour: `./dev bench --ops`",
-                "SERVE": "200 connections and the server need more than two cores: `benchmarks/serve.py`",
-                "G1-G4": "need a GPU: `tools/gpu_check.sh speed`"}
+NOT_MEASURED = {"OPS": "measuring every operator by itself takes an hour; run `./dev bench --ops`",
+                "SERVE": "a server with 200 connections needs more than two cores; run `benchmarks/serve.py`",
+                "G1-G4": "these rows need a GPU; run `tools/gpu_check.sh speed`"}
 WHOLE = ("W14", "INSTR", "STEADY", "SOAK")   # scripts of this project only, which repeat and print all metrics by themselves
 WHOLE_OPTIONS = dict(W14=["--memory", "1", "--rounds", "3"], INSTR=["--quick"], STEADY=["--runs", "100000"],
                      SOAK=["--runs", "20000"])

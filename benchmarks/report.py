@@ -77,7 +77,7 @@ def entry(record, kept, quiet, name, mine, several, of):
                  shares=resources.shares(row, record["metric"], value, ceilings(kept)))
     if mine:
         why = curves.mismatch(row, record["metric"], one["engine"], record["engines"][mine], one)
-        found["mismatch"] = why and "%s did other work: %s" % (NAMES[one["engine"]], why)
+        found["mismatch"] = why and "%s [%s]: %s" % (NAMES[one["engine"]], one["config"], why)
         lower = intervals.lower_is_better(unit)
         ratios = intervals.paired(kept, mine, name, lower=lower)
         if ratios and not why:
@@ -116,10 +116,10 @@ def ratio_text(e):
         return ""
     value, low, high = e["ratio"]
     if low is None:
-        return "%s, one round" % short(value)
+        return "%s, no interval" % short(value)
     doubts = [] if high - low <= 2 * intervals.WIDTH * value else ["wide"]
     doubts += [] if e["quiet"] else ["noisy"]
-    doubts += [] if e["proven"] else ["flat loss"]
+    doubts += [] if e["proven"] else ["flat loss" if e["work"] else "no loss"]
     return "%s (%s to %s)%s" % (short(value), short(low), short(high), ", " + ", ".join(doubts) if doubts else "")
 
 

@@ -97,7 +97,7 @@ class Case:
 
     def lose(self, name):
         live = self.alive.pop(name)
-        self.record["failed"][name] = live.failure or "it ended"
+        self.record["failed"][name] = live.failure or "the process ended"
         self.record["engines"].pop(name, None)
         live.close()
 

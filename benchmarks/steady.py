@@ -63,13 +63,13 @@ def fit_a_line(fluid, fetch):
 def report(row, fluid_name, what, runs, seen):
     """A line of the result for each thing that was watched."""
     version = str(getattr(sys.modules[fluid_name.split(".")[0]], "__version__", "unknown"))
-    metric = "%s, %d runs: " % (what, runs)
-    note = "{:.4g} -> {:.4g}"
-    for label, key, unit, grown in (("memory grown", "memory_mb", "MB", lambda a, b: b - a),
-                                    ("time, last over first", "micros", "times", lambda a, b: b / a),
-                                    ("threads more", "threads", "threads", lambda a, b: float(b - a))):
+    metric = "{}, {:,} runs: ".format(what, runs)
+    for label, key, of, unit, grown in (("growth of memory", "memory_mb", "MB", "MB", lambda a, b: b - a),
+                                        ("time of a run, end divided by start", "micros", "us", "", lambda a, b: b / a),
+                                        ("additional threads", "threads", "threads", "threads",
+                                         lambda a, b: float(b - a))):
         common.emit(row, fluid_name, version, "exe cache", metric + label, grown(*seen[key]), unit,
-                    rss_mb=seen["memory_mb"][1], note=note.format(*seen[key]))
+                    rss_mb=seen["memory_mb"][1], note="{:.4g} -> {:.4g} {}".format(*seen[key] + (of,)))
 
 
 def main():

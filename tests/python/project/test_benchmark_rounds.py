@@ -51,7 +51,7 @@ def test_rounds_in_which_the_machine_moved_are_dropped(moved):
     kept, quiet = intervals.kept(found)
     assert quiet and kept == found[:9]
     few = found[-4:]
-    assert intervals.kept(few) == (few, False), "too few would be left, so all count"
+    assert intervals.kept(few) == (few, False), "too few would be left, so all are used"
 
 
 def test_the_interval_holds_the_true_ratio():
@@ -68,8 +68,8 @@ def test_the_interval_holds_the_true_ratio():
 # ---- which engines are compared
 
 @pytest.mark.parametrize("its, why", [
-    ([2.3, 2.0, 1.5], None), ([2.4, 2.0, 1.5], "the loss of step 1 is 2.4, not 2.3"),
-    ([2.3, 2.0, 1.9], "the loss of step 3 is 1.9, not 1.5"), ([], None)])
+    ([2.3, 2.0, 1.5], None), ([2.4, 2.0, 1.5], "its loss at step 1 is 2.4, that of Anabranch is 2.3"),
+    ([2.3, 2.0, 1.9], "its loss at step 3 is 1.9, that of Anabranch is 1.5"), ([], None)])
 def test_losses_must_agree_at_fixed_steps(its, why):
     own = dict(losses=[2.3, 2.0, 1.5], cycle=2)
     assert curves.mismatch("W2", "", "torch", own, dict(losses=its)) == why
@@ -78,13 +78,13 @@ def test_losses_must_agree_at_fixed_steps(its, why):
 
 def test_a_loss_that_hardly_moves_must_still_move_alike():
     own, frozen = dict(losses=[2.3, 2.2, 2.29], cycle=2), dict(losses=[2.3, 2.2, 2.3])
-    assert "the loss moves by 0, not by -0.01" in curves.mismatch("W2", "", "torch", own, frozen)
+    assert "its loss changes by 0, that of Anabranch by -0.01" in curves.mismatch("W2", "", "torch", own, frozen)
     assert curves.proven("W2", "", own) and not curves.proven("W2", "", frozen)
 
 
 def test_quality_must_agree():
     assert curves.mismatch("W8e", "", "fluid18", dict(quality={"AUC": 0.78}), dict(quality={"AUC": 0.5})) == (
-        "AUC 0.5000, not 0.7800")
+        "its AUC is 0.5000, that of Anabranch is 0.7800")
 
 
 class FixedCeiling:
@@ -103,7 +103,7 @@ def test_an_engine_that_never_updates_is_found(tmp_path, monkeypatch):
     record.update(commit="abc", machine="some CPU, 2 cores", date="2026-01-02T03:04Z")
     found = {e["engine"]: e for e in report.entries(record)}
     assert len(record["rounds"]) >= 4 and not record["failed"]
-    assert "did other work" in found["fluid18"]["mismatch"] and found["fluid18"]["ratio"] is None
+    assert "Fluid 1.8.5 [exe cache]: " in found["fluid18"]["mismatch"] and found["fluid18"]["ratio"] is None
     assert found["paddle3"]["mismatch"] is None and found["paddle3"]["ratio"][0] > 0, "an honest engine is compared"
 
 
@@ -157,7 +157,7 @@ def records():
     faster = a_record([a_round(30.0 + i % 3, 10.0) for i in range(10)])
     moved = [a_round(6.0, 10.0, fp32_fma=200.0 if i else 90.0) for i in range(10)]
     slower = a_record(moved, "W13", "ops=1000 shape=chain")
-    slower["failed"]["fluid18 [cp1]"] = "it ended: out of memory"
+    slower["failed"]["fluid18 [cp1]"] = "the process ended; out of memory"
     return [faster, slower]
 
 
@@ -174,18 +174,19 @@ def test_ratios_say_how_much_faster_this_project_is(records):
 
 def test_the_page_shows_lost_rows_first_and_what_is_missing(records):
     text = page.text(records, entries_of(records))
-    assert "| W13 | ops=1000 shape=chain | PyTorch | 0.60 (0.60 to 0.60) | eager |" in text
+    assert "| W13 | ops=1000 shape=chain | PyTorch: eager | 0.60 (0.60 to 0.60) |" in text
     assert text.index("## Where a rival is faster") < text.index("## All rows")
-    assert "3.10 (3.00 to 3.20)" in text and "19 of 20 rounds count" in text and "some CPU" in text
-    assert "fluid18 [cp1]: it ended: out of memory" in text and "- W8e: not measured in this run" in text
-    assert all("- %s: %s" % item in text for item in plan.NOT_MEASURED.items())
+    assert "3.10 (3.00 to 3.20)" in text and "19 of 20 rounds were used" in text and "some CPU" in text
+    assert "Fluid 1.8.5 [cp1]: the process ended; out of memory" in text and "- W8e: not measured in this run" in text
+    assert all(page.item("%s: %s" % known) in text for known in plan.NOT_MEASURED.items())
+    assert "- COMPILE: `--full` leaves out cases with `ops=1000`" in text
     assert "No rival is faster" in page.text(records[:1], entries_of(records[:1]))
 
 
 def test_other_work_is_named_and_not_compared(records):
     records[0]["engines"]["torch [eager]"]["losses"] = [2.3, 2.0, 2.3]
     text = page.text(records, entries_of(records))
-    assert "W2 batch=64 optimizer=adam [eager]: PyTorch did other work: the loss of step 3" in text
+    assert "W2 batch=64 optimizer=adam: PyTorch [eager]: its loss at step 3" in text
     assert "3.10" not in text
 
 

@@ -18,8 +18,8 @@ import instructions  # noqa: E402
 import rivals  # noqa: E402
 
 #: Case of instructions.py -> most instructions that a node that does nothing may take.
-BOUNDS = {"sequential, a chain": 17, "threaded, four chains, one worker": 160,
-          "threaded, four chains, two workers": 160, "threaded, 64 chains, two workers": 160}
+BOUNDS = {"sequential executor, one chain": 17, "threaded executor, four chains, one thread": 160,
+          "threaded executor, four chains, two threads": 160, "threaded executor, 64 chains, two threads": 160}
 
 
 @pytest.mark.slow
@@ -55,9 +55,9 @@ def test_many_runs_leave_everything_as_it_was(runs):
     seen = {line["metric"].split(": ")[0][:9] + line["metric"].split(": ")[1]: line["value"]
             for line in run("steady.py", "--fluid", "anabranch.fluid", "--runs", runs)}
     for fetch in ("fetch=on,", "fetch=off"):
-        assert seen[fetch + "memory grown"] <= 1.0
-        assert seen[fetch + "threads more"] == 0
-        assert seen[fetch + "time, last over first"] < 2.5, "a busy machine explains some"
+        assert seen[fetch + "growth of memory"] <= 1.0
+        assert seen[fetch + "additional threads"] == 0
+        assert seen[fetch + "time of a run, end divided by start"] < 2.5, "a busy machine explains some"
 
 
 # With 40000, even a few bytes that each run does not free add up to more than the bound.
@@ -65,7 +65,7 @@ def test_many_runs_leave_everything_as_it_was(runs):
 def test_loops_and_carried_state_leave_everything_as_it_was(runs):
     lines = run("soak.py", "--fluid", "anabranch.fluid", "--runs", runs)
     assert len(lines) == 6
-    most = {"memory grown": 1.0, "threads more": 0, "time, last over first": 2.5}
+    most = {"growth of memory": 1.0, "additional threads": 0, "time of a run, end divided by start": 2.5}
     for line in lines:
         assert line["value"] <= most[line["metric"].split(": ")[1]], line
 
