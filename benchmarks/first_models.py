@@ -137,7 +137,7 @@ def ours(name, train, test, folder):
 
 
 def theirs(name, train, test):
-    """(seconds, AUC) of scikit-learn in a process of its own."""
+    """(seconds, AUC) of scikit-learn, which runs in its own process."""
     python = os.environ.get("BENCH_TOOLS_PYTHON", sys.executable)
     begin = time.time()
     out = subprocess.check_output([python, os.path.abspath(__file__), "--rival", name, train, test], text=True)

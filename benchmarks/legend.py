@@ -1,6 +1,6 @@
 """Explanations on RESULTS.md: of the columns of its tables, of cases, of ceilings."""
 
-#: What the columns of the tables mean.
+#: The meaning of the columns of the tables.
 COLUMNS = """## How to read the tables
 
 - *Row* and *case*: [Rows](README.md#rows) explains the rows, such as W1. A row has one or more cases, such as

@@ -62,12 +62,11 @@ def figures(found, target):
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
     versions = names_of([e for e in shown if e["engine"] != "fluid18"])
     told = ("The figures were measured on %s at commit %s, with %s, on %s. *Wide*: the interval is wider than 10 %% "
-            "of the figure. *Noisy*: other programs on the machine disturbed too many of the repeated measurements. "
-            "*Flat loss*: in the measured steps, the loss of the rival changed too little to prove that it learned. "
-            "*No loss*: the rival reports no loss." % (
-                dates[-1][:10], ", ".join(commits), versions or "no other engine", "; ".join(machines)))
-    lines += ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""]
-    return "\n".join(lines + ["[All results](%s).\n" % target] * bool(target))
+            "of the figure. *Noisy*: other programs on the machine disturbed too many of the measurements. *Flat loss*, "
+            "*no loss*: the recorded losses do not prove that the rival learned. %s" % (
+                dates[-1][:10], ", ".join(commits), versions or "no other engine", "; ".join(machines),
+                "[All results](%s)." % target if target else ""))
+    return "\n".join(lines + ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""])
 
 
 def versions_of(found):
@@ -102,7 +101,7 @@ def between(text):
     begin, end = (text.find(mark) for mark in MARKS)
     if not 0 <= begin < end:
         return None
-    return re.sub(r"\[All results\]\([^)]*\)\.", "", text[begin + len(MARKS[0]):end]).strip()
+    return re.sub(r"\[All\s+results\]\([^)]*\)\.", "", text[begin + len(MARKS[0]):end]).strip()
 
 
 # ---- the page
