@@ -158,3 +158,20 @@ def part_of_the_input(case):
         extents = one(case, "Y")["value"].shape if one(case, "Y") else shape
         room = [max(n - m, 0) for n, m in zip(x.shape, extents)] if len(extents) == x.ndim else []
         case["attrs"]["offsets"] = [min(max(o, 0), n) for o, n in zip(offsets, room)] or offsets
+
+
+def groups_of_inputs(case):
+    """A number of groups that divides the channels of Input."""
+    x, last = one(case, "Input")["value"], case["attrs"].get("data_format") in ("NHWC", "NDHWC")
+    if x.ndim > 1:
+        case["attrs"]["groups"] = int(np.gcd(at_least_of(case, "groups"), x.shape[-1 if last else 1])) or 1
+
+
+def bits_of_scales(case):
+    """A number of bits for each tensor of scales."""
+    bits, count = [max(2, n) for n in case["attrs"]["quant_bits"]] or [8], len(case["ins"]["Scales"])
+    case["attrs"]["quant_bits"] = [bits[k % len(bits)] for k in range(count)]
+
+
+def one_of(name, *texts):
+    return lambda case: case["attrs"].update({name: case["attrs"][name] if case["attrs"][name] in texts else texts[0]})

@@ -167,3 +167,22 @@ def one_width(case):
     if x.ndim == y.ndim == 2 and w.ndim == 3:
         resize(one(case, "Y"), len(y), x.shape[1])
         resize(one(case, "W"), x.shape[1], at_least_of(case, "dim_t"), x.shape[1])
+
+
+def images_of_sequences(slot):
+    """ImInfo has an image for each sequence of another input."""
+
+    def fit(case):
+        v, images = one(case, slot), one(case, "ImInfo")
+        if v and v.get("lod") and images:
+            resize(images, len(v["lod"][0]), 3)
+
+    return fit
+
+
+def channels_of_bins(case):
+    """Channels of Input for each output channel and group of `deformable_psroi_pooling`."""
+    x, groups = one(case, "Input"), case["attrs"].get("group_size", [1])
+    if x["value"].ndim == 4 and min(groups, default=0) > 0:
+        channels = at_least_of(case, "output_dim") * int(np.prod(groups))
+        resize(x, x["value"].shape[0], channels, *x["value"].shape[2:])
