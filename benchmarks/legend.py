@@ -20,8 +20,9 @@ COLUMNS = """## How to read the tables
   NumPy are subtracted.
 - *Loss or quality*: what the engine computed. For example, `loss 2.3 -> 1.5 (step 50)` means that the loss was 2.3 at
   step 1 and 1.5 at step 50, the last step whose loss was recorded. The last step differs between engines, so two
-  engines are compared at steps for which both recorded a loss. Programs that do not train report a number computed
-  from their output instead. The cell is empty if the script reports neither.
+  engines are compared at steps for which both recorded a loss. Programs that do not train report a number computed from
+  their output instead. The cell is empty if the script reports neither. Some cells also contain a note, such as the
+  time per operator, or the median and the 99th percentile (p50, p99) of the time of a call.
 - *Rounds used*: the number of rounds that were used, out of those that were measured. Rounds that other programs on
   the machine disturbed are dropped. If fewer than five would be left, all rounds are used, and the ratio is marked
   *noisy*.

@@ -201,8 +201,8 @@ def ceilings(records):
     counting = [r for record in records for r in intervals.kept(record["rounds"])[0] if r["ceilings"]]
     if not every:
         return ""
-    lines = ["## The machine", "", "%d of %d rounds were used. In these rounds, the calibration program reached the following "
-             "speeds on all cores:" % (len(counting), len(every)), "",
+    lines = ["## The machine", "", "%d of %d rounds were used. In these rounds, the calibration program measured these "
+             "ceilings on all cores:" % (len(counting), len(every)), "",
              "| ceiling | 5th percentile | median | 95th percentile | unit |", "|---|---|---|---|---|"]
     for name, (what, unit) in legend.CEILINGS.items():
         values = sorted(r["ceilings"][name] for r in counting)
