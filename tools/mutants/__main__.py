@@ -14,7 +14,7 @@ import sys
 import time
 
 import compiling
-import ledger
+import outcomes
 import promises
 import reach
 import runner
@@ -49,18 +49,18 @@ def main() -> None:
         tree.generate(SEED)
         reach.record(args.jobs, args.paths)
         return
-    state, book = tree.load(), ledger.Ledger()
+    state, book = tree.load(), outcomes.Ledger()
     both = args.named == args.seeded
     chosen = [s for s in state["sites"] if both or (s["kind"] == "named") == args.named]
     if args.only is not None:
         chosen = [s for s in chosen if s["number"] in args.only]
     if args.command == "report":
-        print(ledger.report(chosen, book))
+        print(outcomes.report(chosen, book))
         return
     if args.again:
         book.forget(["survived", "not reached"])
     runner.Runner(state, book, args.limit).run(chosen, args.jobs, time.time() + 60 * args.minutes)
-    print(ledger.report(chosen, book))
+    print(outcomes.report(chosen, book))
 
 
 main()

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Dict, List, Optional
 
-import ledger
+import outcomes
 import reach
 import tree
 
@@ -60,7 +60,7 @@ class Server:
 
 
 class Runner:
-    def __init__(self, state: Dict, book: ledger.Ledger, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, state: Dict, book: outcomes.Ledger, limit_s: float = LIMIT_S) -> None:
         self.sites, self.book, self.reach = state["sites"], book, reach.Reach(state["sites"])
         self.limit_s = limit_s
         self.lock, self.logs = threading.Lock(), os.path.join(tree.BUILD, "logs")

@@ -10,8 +10,8 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 
 import compiling  # noqa: E402
 import guarantees  # noqa: E402
-import ledger  # noqa: E402
 import named  # noqa: E402
+import outcomes  # noqa: E402
 import reach  # noqa: E402
 import runner  # noqa: E402
 import sites  # noqa: E402
@@ -46,7 +46,7 @@ def test_names_are_unique_and_few_enough():
 
 
 def test_sites_judged_equivalent_are_still_there():
-    for name, why in ledger.equivalents().items():
+    for name, why in outcomes.equivalents().items():
         path, kind, line, _, _ = split_name(name)
         assert len(why) > 20 and kind
         assert line in [text.strip() for text in text_of(path).split("\n")], name
@@ -155,14 +155,14 @@ def test_a_ledger_goes_on_where_it_ended(tmp_path):
     planted = [{"name": n, "number": k, "file": "f", "start": k, "kind": "sign", "text": "t", "path": "src/base/x.cc",
                 "line": k} for k, n in enumerate(["found", "survives", "unreached", "judged", "new"])]
     path = str(tmp_path / "ledger.jsonl")
-    book = ledger.Ledger(path)
+    book = outcomes.Ledger(path)
     for site, verdict in zip(planted, ["failed", "survived", "not reached", "survived"]):
         book.add(tree.key(site), site, {"verdict": verdict})
-    again = ledger.Ledger(path)
+    again = outcomes.Ledger(path)
     assert [again.has(tree.key(site)) for site in planted] == [True] * 4 + [False]
     judged = {"judged": "no test can find it"}
-    outcomes = [ledger.outcome(site, again, judged) for site in planted]
-    assert outcomes == ["found", "survived", "not reached", "equivalent", "not run"]
+    told = [outcomes.outcome(site, again, judged) for site in planted]
+    assert told == ["found", "survived", "not reached", "equivalent", "not run"]
     changed = dict(planted[0], file="other")
     assert not again.has(tree.key(changed))
     again.forget(["survived"])
