@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints which of the ten parts of an op exist: `./dev check-op NAME`.
+"""Prints which parts of an op exist: `./dev check-op NAME`.
 
 docs/develop/add_an_operator.md lists the parts. Exits with 1 if one is missing. Parts that compare with Fluid 1.8.5
 apply to ops that Fluid has.
@@ -92,6 +92,16 @@ def test_case(name, info):
         MISSING, "no case in tests/ops/cases_*.py")
 
 
+def device(name, info):
+    """Whether an op that declares dtypes of devices has kernels for them. Otherwise only the CPU would run it."""
+    if not info or not info["device_dtypes"]:
+        return NOT_NEEDED, "no dtypes of devices"
+    step = re.search(r'\bM\("%s"' % re.escape(name), read("src", "ops", "math", "step_functions.h"))
+    if "elementwise" in info["traits"] and not step and not naming(name, os.path.join("src", "ops"), ".cu"):
+        return MISSING, "no function in src/ops/math/step_functions.h"
+    return OK, "kernels for " + ", ".join(info["device_dtypes"])
+
+
 def layer(name, info):
     """A layer of Fluid by this name must exist; an optimizer, another layer or no layer may make other ops.
 
@@ -117,6 +127,10 @@ def layer(name, info):
 def layer_calls(name, info):
     if layer(name, info)[0] == NOT_NEEDED:
         return NOT_NEEDED, "no layer makes this op"
+    if not is_of_fluid(name):
+        public = re.findall(r"^(?:def|class) ([a-zA-Z]\w*)", read(layer(name, info)[1]), re.M)
+        tests = [path for made in (name, *public) for path in naming(made, os.path.join("tests", "python"), ".py")]
+        return (OK, tests[0]) if tests else (MISSING, "no test in tests/python calls the layer")
     with gzip.open(os.path.join(ROOT, "tests", "data", "layer_programs.json.gz"), "rt") as file:
         record = json.load(file)
     calls = [call for call, made in sorted(record.items()) if isinstance(made, dict) and any(
@@ -172,9 +186,9 @@ def changes(name, info):
 
 #: (place, function, whether only ops of Fluid need it).
 PLACES = [("declaration", declaration, False), ("documentation", documentation, False), ("gradient", gradient, False),
-          ("test case", test_case, False), ("layer", layer, False), ("layer calls", layer_calls, True),
-          ("golden records", golden, True), ("sequences", sequences, True), ("differential", differential, True),
-          ("changes", changes, False)]
+          ("test case", test_case, False), ("device", device, False), ("layer", layer, False),
+          ("layer calls", layer_calls, False), ("golden records", golden, True), ("sequences", sequences, True),
+          ("differential", differential, True), ("changes", changes, False)]
 
 
 def check(name):

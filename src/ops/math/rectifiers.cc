@@ -1,4 +1,6 @@
-// Elementwise unary functions that clip, bend or gate, one row each.
+// Elementwise unary functions that clip, bend or gate, one row each. Their formulas are in rectifier_functions.h, for
+// float64 and for devices. Rows with .loop or .param_loop compute float32 on the CPU in vectors:
+// ops/kernels/simd_functions.cc, and simd_gradients.cc for gradients.
 #include "base/flags.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"

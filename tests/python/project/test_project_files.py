@@ -167,7 +167,7 @@ def test_a_new_test_makes_the_map_stale(tmp_path):
     assert "| several folders | `novel` | - |" in (tmp_path / "tests" / "README.md").read_text()
 
 
-# ---- the ten places of an op
+# ---- the parts of an op
 
 def check_op(name):
     environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
@@ -183,7 +183,7 @@ def of_state(rows, state):
 
 def test_a_complete_op_lacks_nothing():
     code, rows, text = check_op("relu")
-    assert code == 0 and set(rows.values()) == {"ok"} and len(rows) == 10, text
+    assert code == 0 and set(rows.values()) == {"ok"} and len(rows) == 11, text
     assert "tools/layer_table.py: relu" in text and text.endswith("relu: complete\n")
 
 
@@ -201,7 +201,7 @@ def test_an_op_that_is_not_there_lacks_everything():
     assert of_state(rows, "MISSING") == {
         "declaration", "documentation", "gradient", "test case", "changes"}
     assert of_state(rows, "-") == {
-        "layer", "layer calls", "golden records", "sequences", "differential"}
+        "device", "layer", "layer calls", "golden records", "sequences", "differential"}
 
 
 @pytest.fixture
@@ -229,6 +229,21 @@ def test_a_layer_that_fluid_lacks_belongs_elsewhere(op_checks, monkeypatch):
         assert op_checks.layer("soft_rank", None) == expected
     monkeypatch.setattr(op_checks, "defining", lambda name, folder: ["python/anabranch/fluid/layers/ranks.py"])
     assert op_checks.layer("soft_rank", None) == expected
+
+
+def test_dtypes_of_devices_need_a_kernel(op_checks):
+    """A table row declares them before there is a kernel, and the tests of the op pass on the CPU."""
+    info = {"device_dtypes": ["float32"], "traits": ["elementwise"]}
+    assert op_checks.device("double_relu", info) == ("MISSING", "no function in src/ops/math/step_functions.h")
+    assert op_checks.device("relu", info)[0] == "ok"
+    assert op_checks.device("double_relu", dict(info, device_dtypes=[]))[0] == "-"
+
+
+def test_a_layer_that_fluid_lacks_needs_a_test(op_checks, monkeypatch):
+    assert op_checks.layer_calls("skip_gram", None) == ("ok", "tests/python/layers/test_word2vec.py")
+    monkeypatch.setattr(op_checks, "naming", lambda name, folder, ends: [])
+    monkeypatch.setattr(op_checks, "layer", lambda name, info: ("ok", "python/anabranch/word2vec.py"))
+    assert op_checks.layer_calls("double_relu", None) == ("MISSING", "no test in tests/python calls the layer")
 
 
 def test_an_op_of_fluid_that_is_absent_lacks_its_records_too():

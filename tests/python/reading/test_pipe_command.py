@@ -84,7 +84,7 @@ def test_fault_while_loading(fault):
     "'%s' -u -c 'import sys; [print(l, end=\"\") for l in sys.stdin]'" % sys.executable))
 def test_good_commands(command, thread):
     for ordered in (True, False):
-        got = numbers(_made(command, 3, thread)._batches(ordered))
+        got = numbers(_made(command, 3, thread, silence_s=10)._batches(ordered))
         assert sorted(got) == sorted(list(range(ROWS)) * 3)
         assert not ordered or got == list(range(ROWS)) * 3
 
