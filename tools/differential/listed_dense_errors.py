@@ -91,6 +91,7 @@ REFUSED = {
     "sigmoid_focal_loss": r"must have 2 axes",
     "softmax_with_cross_entropy": r"Label must be",
     "split": r"num must be the number of outputs",
+    "split_byref": r"num must be the number of outputs",
     "sum": r"X\[\d+\] is of",
     "unbind": r"one for each output|outside \[|there are kernels for",
     "uniform_random_batch_size_like": r"is negative|min must not be above max",

@@ -28,6 +28,8 @@ void infer_split(InferContext& c) {
   const Meta& x = c.in("X");
   const std::vector<int32_t> sections = sections_of(c);
   const int64_t rows = x.shape[0], shards = c.n_out("Out");
+  const int32_t num = c.attr<int32_t>("num");
+  AB_CHECK(num == 0 || num == shards, InvalidArgument, "num must be the number of outputs, {}, got {}", shards, num);
   if (sections.empty()) {
     AB_CHECK(shards > 0 && (rows < 0 || rows % shards == 0), ShapeMismatch,
              "the number of rows of X must be divisible by the number of Out ({}) if sections are not given, got X {}",
