@@ -1,7 +1,8 @@
 """Plants defects in a copy of the sources and counts which of them the tests find.
 
     python tools/mutants build                  writes, compiles build/mutants; which tests reach which defect is noted
-    python tools/mutants run --named            runs the tests that reach a defect, for each of the list in named.py
+    python tools/mutants run --named            runs the tests that reach a defect, for each of the list in named.py;
+                                                status 1 unless all of them are found
     python tools/mutants run --seeded           the same for 400 that a seed has chosen
     python tools/mutants report                 found, survived, not reached, judged equivalent, per folder
     python tools/mutants guarantees             takes the subject of each row of docs/understand/guarantees.md away
@@ -45,15 +46,19 @@ def main() -> None:
         sys.exit(1 if promises.run(args.jobs, args.only, args.python) else 0)
     if args.command == "build":
         compiling.build(SEED, args.jobs, sys.executable)
+    state = tree.load_built(args.command)
     if args.command in ("build", "record"):
         tree.generate(SEED)
         reach.record(args.jobs, args.paths)
         return
-    state, book = tree.load(), outcomes.Ledger()
+    book = outcomes.Ledger()
     both = args.named == args.seeded
     chosen = [s for s in state["sites"] if both or (s["kind"] == "named") == args.named]
     if args.only is not None:
         chosen = [s for s in chosen if s["number"] in args.only]
+    if not chosen:
+        sys.exit("tools/mutants %s: the options select none of the %d planted defects" %
+                 (args.command, len(state["sites"])))
     if args.command == "report":
         print(outcomes.report(chosen, book))
         return
@@ -61,6 +66,8 @@ def main() -> None:
         book.forget(["survived", "not reached"])
     runner.Runner(state, book, args.limit).run(chosen, args.jobs, time.time() + 60 * args.minutes)
     print(outcomes.report(chosen, book))
+    missed = [s for s in chosen if s["kind"] == "named" and outcomes.outcome(s, book, {}) != "found"]
+    sys.exit("tools/mutants run: %d named defects are not found" % len(missed) if missed else 0)
 
 
 main()

@@ -63,6 +63,14 @@ def load() -> Dict:
         return json.load(file)
 
 
+def load_built(command: str) -> Dict:
+    """The state after a build. Without one the command ends: a count of no defects would look like success."""
+    state = load()
+    if not state["sites"] or not os.path.exists(os.path.join(OUT, "anabranch_tests")):
+        raise SystemExit("tools/mutants %s: no defects are planted yet; run `./dev mutants build` first" % command)
+    return state
+
+
 def save(state: Dict) -> None:
     os.makedirs(BUILD, exist_ok=True)
     with open(SITES + ".new", "w") as file:

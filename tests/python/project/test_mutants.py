@@ -1,6 +1,8 @@
 """The tool that plants defects: its list fits the sources, and it finds sites where a defect can be, and only there."""
 import json
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -149,6 +151,51 @@ def test_defects_that_do_not_compile_are_found_by_their_lines():
     inside = "/usr/include/x.h:1:2: error: no\nsrc/a/b.h:9:1:   required from here"
     assert compiling.planted_at(inside, planted) == {"two"}
     assert compiling.planted_at("ninja: error: stopped", planted) == set()
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Calls a copy of the tool, so what this checkout has built does not count: (status, stderr)."""
+    tool = str(tmp_path / "tools" / "mutants")
+    shutil.copytree(os.path.join(ROOT, "tools", "mutants"), tool, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def call(*words):
+        done = subprocess.run([sys.executable, tool, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True)
+        return done.returncode, done.stderr
+    return call
+
+
+@pytest.mark.parametrize("words", ["run --named", "run --seeded --again", "report", "record"])
+def test_without_a_build_a_command_says_what_to_run_first(command, words):
+    status, told = command(*words.split())
+    assert status == 1 and told == "tools/mutants %s: no defects are planted yet; run `./dev mutants build` first\n" % (
+        words.split()[0])
+
+
+def built(root, kind, verdict="failed"):
+    """Writes the files of a build with one defect, and the verdict on it."""
+    site = {"name": "one", "number": 7, "kind": kind, "path": "src/base/x.cc", "line": 1, "text": "t", "file": "f",
+            "start": 1}
+    planted = root / "build" / "mutants"
+    (planted / "tree" / "build" / "mutants").mkdir(parents=True)
+    (planted / "tree" / "build" / "mutants" / "anabranch_tests").write_text("")
+    (planted / "sites.json").write_text(json.dumps({"numbers": {}, "refused": [], "sites": [site]}))
+    outcomes.Ledger(str(planted / "ledger.jsonl")).add(tree.key(site), site, {"verdict": verdict})
+
+
+@pytest.mark.parametrize("words", ["run --named", "run --only 8"])
+def test_a_run_that_selects_no_defect_fails(command, tmp_path, words):
+    built(tmp_path, "sign")
+    assert command(*words.split()) == (1, "tools/mutants run: the options select none of the 1 planted defects\n")
+
+
+@pytest.mark.parametrize("kind, verdict, expected", [
+    ("named", "failed", (0, "")), ("sign", "survived", (0, "")),
+    ("named", "survived", (1, "tools/mutants run: 1 named defects are not found\n"))])
+def test_a_run_fails_if_a_named_defect_is_not_found(command, tmp_path, kind, verdict, expected):
+    built(tmp_path, kind, verdict)
+    assert command("run") == expected
 
 
 def test_a_ledger_goes_on_where_it_ended(tmp_path):
