@@ -299,7 +299,8 @@ def other_names() -> list[str]:
             if full not in _absent._HERE:
                 by_advice.setdefault(_absent.advice(full), {}).setdefault(module, []).append(name)
     for text, modules in by_advice.items():
-        lines += ["", "*%s%s:*" % (text[0] if text.startswith("fluid.") else text[0].upper(), text[1:]), ""]
+        first = text[0] if text.startswith(("fluid.", "paddle.")) else text[0].upper()
+        lines += ["", "*%s%s:*" % (first, text[1:]), ""]
         lines += ["- `%s`: %s" % (module, ", ".join("`%s`" % n for n in names)) for module, names in modules.items()]
     return lines
 

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 
 import pytest
 from repository import DATA, ROOT
@@ -161,6 +162,10 @@ def test_every_row_of_the_tables_is_needed():
 def test_what_is_absent_is_on_the_page(path):
     module, _, name = path.rpartition(".")
     assert any("`paddle.%s`" % module in line and "`%s`" % name in line for line in ABSENT_PAGE.splitlines())
+
+
+def test_advice_on_the_page_names_modules_as_scripts_write_them():
+    assert re.findall(r"^\*(Paddle|Fluid|Anabranch)\.\w+", ABSENT_PAGE, re.M) == []
 
 
 @pytest.mark.parametrize("here", ["(x, y)", "(y, x=1)", "(x=1)", "(x=2, y)", "(x=1, y=None)", "(x=1, y, z=0)"])
