@@ -45,14 +45,17 @@ template <class D, class T = hn::TFromD<D>> HWY_INLINE hn::Vec<D> load(hn::Mask<
 #endif
 }
 
-// Calls fn(d, mask, count, j) for the elements of a row from j on, `count` vectors of d's width at a time: 4, then 1.
-// Rows are short: with native masked loads and stores the last vector is masked; where it would touch memory after the
-// row, the tail is processed one by one.
-template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vectors_of(D d, int64_t width, Fn&& fn) {
+// Calls fn(d, mask, count, j) for the elements of a row from j on, `count` vectors of d's width at a time: kMost,
+// then 1. Rows are short: with native masked loads and stores the last vector is masked; where it would touch memory
+// after the row, the tail is processed one by one.
+template <int kMost, class D, class Fn, class T = hn::TFromD<D>>
+HWY_INLINE void each_vectors_of(D d, int64_t width, Fn&& fn) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto all = hn::FirstN(d, static_cast<size_t>(lanes));
   int64_t j = 0;
-  for (; j + 4 * lanes <= width; j += 4 * lanes) fn(d, all, Count<4>(), j);
+  if constexpr (kMost > 1) {
+    for (; j + kMost * lanes <= width; j += kMost * lanes) fn(d, all, Count<kMost>(), j);
+  }
   for (; j + lanes <= width; j += lanes) fn(d, all, Count<1>(), j);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   if (j < width) fn(d, hn::FirstN(d, static_cast<size_t>(width - j)), Count<1>(), j);
@@ -65,11 +68,12 @@ template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vecto
 // In vectors no wider than the row: the cost of divisions and square roots grows with the width.
 template <class T, class Fn> HWY_INLINE void each_vectors(int64_t width, Fn&& fn) {
   if (width == 1) {
-    each_vectors_of(hn::CappedTag<T, 1>(), width, fn);
+    const hn::CappedTag<T, 1> one;
+    fn(one, hn::FirstN(one, 1), Count<1>(), 0);
   } else if (width <= 8) {  // NOLINT(bugprone-branch-clone): the same as above on a machine without vectors
-    each_vectors_of(hn::CappedTag<T, 8>(), width, fn);
+    each_vectors_of<1>(hn::CappedTag<T, 8>(), width, fn);
   } else {
-    each_vectors_of(hn::ScalableTag<T>(), width, fn);
+    each_vectors_of<4>(hn::ScalableTag<T>(), width, fn);
   }
 }
 
@@ -193,7 +197,6 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
       const int64_t at = u.rows[i + kAhead] * u.stride;
       prefetch_row(u.param + at, u.width);
       for (int s = 0; s < kStates; ++s) prefetch_row(u.state[s] + at, u.width);
-      prefetch_row(u.grads[u.first[i + kAhead]], u.width);
     }
     const int64_t at = u.rows[i] * u.stride;
     const RowLocks::Hold hold(u.param, u.rows[i], u.shared);
