@@ -109,6 +109,7 @@ std::string Follower::overdue() const {
   }
   return not_shared();
 }
+
 std::string Follower::not_shared() const { return shared_ ? shared_->problem() : std::string(); }
 
 // A newer version comes first.

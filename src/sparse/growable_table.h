@@ -157,8 +157,8 @@ class GrowableTable {
   // Copies the rows of its layer to this table, which changes no lookup. Lookups go on.
   void fold_layer();
 
-  // ---- a table of which other processes have the rows, too: images of its shards in files, and own rows that hide
-  // some Writes the rows of a shard at the link with this checksum. Nothing changes them meanwhile; lookups go on.
+  // ---- a table whose rows other processes have, too: images of its shards in files, and own rows that hide some
+  // Writes the rows of a shard at the link with this checksum. Nothing changes them meanwhile; lookups go on.
   void write_image(size_t shard, uint64_t link, io::AtomicFile* file) const;
   // A table for lookups only, whose shards are empty.
   static std::shared_ptr<GrowableTable> for_images(const std::string& name, int64_t width);
@@ -205,11 +205,11 @@ class GrowableTable {
   std::array<Part, size_t{kShards}> parts_;
   std::atomic<int64_t> tell_at_{1};  // keys dropped
   std::atomic<uint64_t> since_{0};
-  std::shared_ptr<GrowableTable> layer_;                                 // rows that hide those of this table
-  std::shared_ptr<GrowableTable> under_;                                 // of a preview: the table that the layer hides
-  std::array<std::shared_ptr<io::MappedFile>, size_t{kShards}> images_;  // memory of rows
-  std::shared_ptr<GrowableTable>
-      own_;  // of images: rows that hide those of the images, as a layer does; null: it has none
+  std::shared_ptr<GrowableTable> layer_;  // rows that hide those of this table
+  std::shared_ptr<GrowableTable> under_;  // of a preview: the table that the layer hides
+  // Memory of rows; null: the shard has its own.
+  std::array<std::shared_ptr<io::MappedFile>, size_t{kShards}> images_;
+  std::shared_ptr<GrowableTable> own_;  // rows that hide those of the images; null: a table without images
   std::atomic<bool> has_own_{false};
 };
 
