@@ -91,17 +91,19 @@ class Process:
                  restarts: int = 0, starts: int = 0, cwd: str | None = None) -> None:
         self.name, self.log, self.serves, self.restarts, self.starts = name, log, serves, restarts, starts
         self._command, self._env, self._cwd = list(command), dict(env), cwd
-        self._start()
+        begin = self._start()
         self._reader = open(log, errors="replace")
-        if starts:
-            self._reader.seek(0, os.SEEK_END)
+        self._reader.seek(begin)
 
-    def _start(self) -> None:
+    def _start(self) -> int:
+        """Starts it. Returns the size of its log before that: it may write before this function returns."""
         with open(self.log, "ab" if self.starts else "wb") as out:
+            begin = out.tell()
             # Its own process group: Ctrl-C reaches only the launcher, and child processes end with this one.
             self._popen = subprocess.Popen(self._command, env={**self._env, STARTS: str(self.starts)}, stdout=out,
                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=self._cwd,
                                            start_new_session=True, preexec_fn=_end_with_parent)
+        return begin
 
     def start_again(self) -> bool:
         """bool: whether a process that has ended may be restarted, which is possible up to ``restarts`` times."""

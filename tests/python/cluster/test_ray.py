@@ -113,6 +113,22 @@ sys.exit("not yet" if os.environ["ANABRANCH_STARTS"] != "2" else 0)
     assert "worker 0 ended with 1; the rest is ended" in capsys.readouterr().err
 
 
+def test_output_written_at_once_is_shown(tmp_path, monkeypatch):
+    """A script that has ended before its launcher reads the log, which is appended to."""
+    log = tmp_path / "worker.log"
+    log.write_text("before\n")
+    begin = subprocess.Popen
+
+    def ended(*args, **options):
+        process = begin(*args, **options)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", ended)
+    worker = Process("worker 0", [sys.executable, "-c", "print('at once')"], os.environ, str(log), False, starts=1)
+    assert worker.added() == "at once\n" and worker.poll() == 0
+
+
 def test_an_actor_that_is_lost_is_named(tmp_path, capsys):
     worker, handle = remote(tmp_path, "import time; time.sleep(600)")
     assert worker.poll() is None
