@@ -7,10 +7,10 @@ import numpy as np
 
 from . import _cluster, _core, _group_areas
 from .fluid import arguments
+from .fluid.areas import roc_area
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
 from .fluid.framework import Variable
 from .fluid.framework.dtype import VarType
-from .fluid.incubate.fleet.utils.fleet_util import area
 
 if TYPE_CHECKING:
     from .fluid.reading.pass_result import PassResult  # noqa: F401 - of the docstrings
@@ -212,8 +212,7 @@ def _of_bins(rows, sums):
     loss = -(rows[:, 0] * np.log1p(-mean[:, 0]) + rows[:, 1] * np.log(mean[:, 1])).sum() / total
     positives = int(rows[:, 1].sum())
     least = _entropy(positives / total)
-    auc = area(rows[:, 1], rows[:, 0]) if 0 < positives < total else nan
-    return {"auc": auc, "ne": float(loss / least) if least > 0 else nan,
+    return {"auc": roc_area(rows[:, 1], rows[:, 0], nan), "ne": float(loss / least) if least > 0 else nan,
             "calibration": float(sums.sum() / positives) if positives else nan}
 
 

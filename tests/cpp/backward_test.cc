@@ -312,10 +312,10 @@ class SubBlocks : public SmallBackward {
     block().create_var(frames);
     return program_->create_block(0);
   }
-  void call(std::vector<std::string> inputs) {
+  void call(std::vector<std::string> inputs, std::vector<std::string> outputs = {"y"}) {
     append_op(block(), {"conditional_block",
                         {{"Cond", {"cond"}}, {"Input", std::move(inputs)}},
-                        {{"Out", {"y"}}, {"Scope", {"frames"}}},
+                        {{"Out", std::move(outputs)}, {"Scope", {"frames"}}},
                         {{"sub_block", BlockRef{1}}, {"is_scalar_condition", true}}});
   }
 };
@@ -380,10 +380,7 @@ TEST_F(SubBlocks, TellTheirGradientsFromThoseOutside) {
   block().find_var("z")->stop_gradient = false;
   append_op(body, {"relu", {{"X", {"w"}}}, {{"Out", {"y"}}}, {}});
   append_op(body, {"square", {{"X", {"y"}}}, {{"Out", {"z"}}}, {}});
-  append_op(block(), {"conditional_block",
-                      {{"Cond", {"cond"}}, {"Input", {"w"}}},
-                      {{"Out", {"y", "z"}}, {"Scope", {"frames"}}},
-                      {{"sub_block", BlockRef{1}}, {"is_scalar_condition", true}}});
+  call({"w"}, {"y", "z"});
   mean(add("y", "z", "s"));
   append_backward(*program_, "loss", {});
   const ir::Block& gradient = program_->block(2);

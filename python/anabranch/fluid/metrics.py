@@ -7,6 +7,7 @@ import numpy
 
 from .. import _on_demand
 from . import arguments
+from .areas import precision_recall_area, roc_area
 from .described import Described
 from .detection_metric import DetectionMAP
 from .errors import InvalidValue
@@ -387,26 +388,11 @@ class Auc(MetricBase):
 
     def eval(self) -> Any:
         """float: the area, or 0 if there is no positive or no negative sample."""
-        positives = numpy.concatenate([[0], numpy.cumsum(self._stat_pos[::-1])]).astype("float64")
-        negatives = numpy.concatenate([[0], numpy.cumsum(self._stat_neg[::-1])]).astype("float64")
-        if positives[-1] == 0 or negatives[-1] == 0:
-            return 0.0
         exact = get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5"
         if self._curve == "PR" and not exact:  # Fluid 1.8.5 accepts PR, and computes ROC
-            return self._precision_recall_area(positives, negatives)
-        area = numpy.sum(self.trapezoid_area(negatives[:-1], negatives[1:], positives[:-1], positives[1:]))
-        return float(area / positives[-1] / negatives[-1])
+            return precision_recall_area(self._stat_pos, self._stat_neg)
+        return roc_area(self._stat_pos, self._stat_neg)
 
-    def _precision_recall_area(self, positives, negatives):
-        """Trapezoids by falling threshold, from recall 0 with the precision of the first threshold with samples."""
-        seen = positives + negatives > 0
-        positives, negatives = positives[seen], negatives[seen]
-        precision = positives / (positives + negatives)
-        recall = numpy.append(0, positives) / positives[-1]
-        before = numpy.append(precision[0], precision[:-1])
-        return float(numpy.sum(self.trapezoid_area(recall[:-1], recall[1:], before, precision)))
 
 _on_demand.give(__name__, {})
-
-
 arguments.explain(globals())

@@ -28,6 +28,7 @@ from .. import launch
 from .._processes import free_ports
 from .._terminal import counted
 from .._trials_row import Trials
+from ..fluid.areas import roc_area
 from ..fluid.errors import InvalidValue, NotAllowed, NotFound, Unavailable
 from ..looking.command_line import Parser, ended, no_script
 from . import sampled
@@ -65,18 +66,6 @@ class Outcome(NamedTuple):
     steps: int
 
 
-def auc_of(positives: Any, negatives: Any) -> float:
-    """float: the AUC of two histograms over the same bins of the score.
-
-    >>> auc_of([0, 1], [1, 0]), auc_of([1, 1], [1, 1])
-    (1.0, 0.5)
-    """
-    up, down = np.asarray(positives, "float64"), np.asarray(negatives, "float64")
-    below = np.cumsum(down) - down
-    pairs = up.sum() * down.sum()
-    return float((up * (below + down / 2)).sum() / pairs) if pairs else float("nan")
-
-
 def _learned(how: Sampling, measured: Sequence[dict[str, Any]], logs: str) -> tuple[str, float | None]:
     if how.metric:
         found = []
@@ -86,7 +75,7 @@ def _learned(how: Sampling, measured: Sequence[dict[str, Any]], logs: str) -> tu
         return how.metric, float(np.mean([float(one) for one in found])) if found else None
     if all(one["histograms"] for one in measured):
         up, down = (np.sum([one["histograms"][k] for one in measured], axis=0) for k in (0, 1))
-        return "AUC", auc_of(up, down)
+        return "AUC", roc_area(up, down, float("nan"))
     losses = [one["loss"] for one in measured if one["loss"] is not None]
     return "loss", float(np.mean(losses)) if losses else None
 

@@ -12,7 +12,6 @@ from cluster_processes import EXAMPLE, networked
 from repository import ROOT
 from worker_replicas import local_losses
 
-from anabranch.datasets import criteo
 from anabranch.tuning import sampled, strategies
 
 ROW = re.compile(r"^(sync|half_async|async|geo) +([\d,]+) +([\d.]+) +([\d.]+)$", re.M)
@@ -131,12 +130,3 @@ def test_bad_arguments_are_named(args, word, capsys):
     with pytest.raises(SystemExit):
         strategies.main([*args, "x.py"])
     assert word in capsys.readouterr().err
-
-
-def test_the_area_under_two_histograms():
-    random = np.random.RandomState(3)
-    bins = random.randint(0, 20, 500)
-    labels = random.rand(500) < bins / 20
-    up, down = (np.bincount(bins[labels == label], minlength=20) for label in (True, False))
-    assert strategies.auc_of(up, down) == pytest.approx(criteo.auc(bins, labels))
-    assert np.isnan(strategies.auc_of([1], [0]))

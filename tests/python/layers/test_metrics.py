@@ -2,7 +2,8 @@
 import numpy
 import pytest
 
-from anabranch.fluid import metrics
+from anabranch.datasets import criteo
+from anabranch.fluid import areas, metrics
 
 
 def binary(seed, n=200):
@@ -81,3 +82,12 @@ def test_config_shows_the_state():
 def test_lists_are_refused(metric):
     with pytest.raises(ValueError, match="ndarray"):
         metric.update([[0.1]], [[1]])
+
+
+def test_the_area_under_two_histograms():
+    random = numpy.random.RandomState(3)
+    bins = random.randint(0, 20, 500)
+    labels = random.rand(500) < bins / 20
+    up, down = (numpy.bincount(bins[labels == label], minlength=20) for label in (True, False))
+    assert areas.roc_area(up, down) == pytest.approx(criteo.auc(bins, labels))
+    assert areas.roc_area([1], [0], 0.5) == 0.5 and areas.precision_recall_area([0], [1]) == 0.0

@@ -1,24 +1,15 @@
 """Replicas, AllReduce, Reduce and the plain Executor compute the same update, on any number of threads."""
 import itertools
-import os
 
 import numpy as np
 import pytest
+from replica_trainer import REDUCE, Trainer, adam, assert_same_bits, batch, dense_model, momentum, sgd
 from threaded_runs import threads_without_asking  # noqa: F401
 
 import anabranch.fluid as fluid
-from anabranch import _core
 
-REDUCE = fluid.BuildStrategy.ReduceStrategy
 THREADS = (1, 2, 7, 16)
 REPLICAS = (1, 2, 3, 4)
-
-
-def dense_model(width=5):
-    x = fluid.data("x", [None, 4], "float32")
-    y = fluid.data("y", [None, 1], "float32")
-    h = fluid.layers.fc(x, width, act="tanh")
-    return fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(h, 1), y))
 
 
 def whole_number_model():
@@ -26,63 +17,6 @@ def whole_number_model():
     x = fluid.data("x", [None, 4], "float32")
     w = fluid.layers.create_parameter([4, 2], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
     return fluid.layers.mean(fluid.layers.mul(x, w))
-
-
-class Trainer:
-    """One model with its own programs and scope."""
-
-    def __init__(self, model, optimizer, seed=5):
-        self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
-        self.main.random_seed = self.startup.random_seed = seed
-        with fluid.program_guard(self.main, self.startup), fluid.unique_name.guard():
-            self.loss = model()
-            optimizer().minimize(self.loss)
-        self.exe = fluid.Executor(fluid.CPUPlace())
-        self.target = self.main
-        with fluid.scope_guard(self.scope):
-            self.exe.run(self.startup)
-
-    def parallel(self, replicas, reduce=REDUCE.AllReduce, threads=0, **build):
-        bs, es = fluid.BuildStrategy(), fluid.ExecutionStrategy()
-        bs.reduce_strategy = reduce
-        es.num_threads = threads
-        for k, v in build.items():
-            setattr(bs, k, v)
-        self.target = fluid.CompiledProgram(self.main).with_data_parallel(
-            loss_name=self.loss.name, build_strategy=bs, exec_strategy=es, places=[fluid.CPUPlace()] * replicas)
-        return self
-
-    def step(self, feed, fetch=None):
-        with fluid.scope_guard(self.scope):
-            return self.exe.run(self.target, feed=feed, fetch_list=fetch or [self.loss])
-
-    def state(self):
-        names = sorted(v.name for v in self.main.list_vars() if v.persistable)
-        return {n: np.array(self.scope.find_var(n).get_tensor()) for n in names}
-
-
-def sgd():
-    return fluid.optimizer.SGD(0.1)
-
-
-def momentum():
-    return fluid.optimizer.Momentum(0.1, 0.9)
-
-
-def adam():
-    return fluid.optimizer.Adam(0.05)
-
-
-def batch(rows, seed):
-    rng = np.random.RandomState(seed)
-    x = rng.normal(0, 1, (rows, 4)).astype("float32")
-    return {"x": x, "y": x.sum(1, keepdims=True).astype("float32")}
-
-
-def assert_same_bits(a, b):
-    assert sorted(a) == sorted(b)
-    for n in a:
-        np.testing.assert_array_equal(a[n], b[n], err_msg=n)
 
 
 @pytest.mark.parametrize("replicas", REPLICAS)
@@ -283,128 +217,3 @@ def test_plain_executor_equals_one_replica_bit_for_bit():
     for i in range(5):
         np.testing.assert_array_equal(plain.step(batch(6, i))[0], one.step(batch(6, i))[0])
     assert_same_bits(plain.state(), one.state())
-
-
-def test_values_set_between_runs_reach_every_replica():
-    """A load or a set between two parallel runs must not leave old copies."""
-    t = Trainer(dense_model, sgd).parallel(2)
-    t.step(batch(8, 0))
-    fresh = Trainer(dense_model, sgd, seed=77).state()
-    for n, v in fresh.items():
-        t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())
-    serial = Trainer(dense_model, sgd, seed=77)
-    serial.step(batch(8, 1))
-    t.step(batch(8, 1))
-    for n, expected in serial.state().items():
-        np.testing.assert_allclose(t.state()[n], expected, rtol=1e-5, atol=1e-6, err_msg=n)
-
-
-def test_a_load_reaches_the_program_that_shares():
-    """Each replica has its own averages; a checkpoint is for all of them, and for those who evaluate with them."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        x = fluid.data("x", [None, 2], "float32")
-        y = fluid.layers.batch_norm(x, momentum=0.5)
-        loss = fluid.layers.mean(y)
-        test = main.clone(for_test=True)
-        sgd().minimize(loss)
-    scope, exe, places = fluid.Scope(), fluid.Executor(), fluid.cpu_places(2)
-    with fluid.scope_guard(scope):
-        exe.run(startup)
-        start = {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable}
-        train = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=places)
-        score = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=places)
-        feed = {"x": np.array([[1, 2], [3, 4], [50, 60], [70, 90]], "float32")}
-        expected = exe.run(test, feed=feed, fetch_list=[y])[0]
-        for _ in range(3):
-            exe.run(train, feed=feed, fetch_list=[loss])
-        trained = exe.run(score, feed=feed, fetch_list=[y])[0]
-        for name, value in start.items():
-            scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
-        loaded = exe.run(score, feed=feed, fetch_list=[y])[0]
-    assert np.abs(trained - expected)[2:].min() > 1
-    np.testing.assert_allclose(loaded, expected, rtol=1e-6)
-
-
-def test_fetches_and_feeds_of_what_the_replicas_keep():
-    t = Trainer(dense_model, momentum).parallel(2, REDUCE.Reduce)
-    velocity, = (n for n in t.state() if n.startswith("fc_0.b_0_velocity"))
-    rate, = (n for n in t.state() if n.startswith("learning_rate"))
-    out = t.step(batch(8, 0), [velocity, "fc_0.b_0", rate])
-    assert [v.shape for v in out] == [(5,), (10,), (2,)]  # the state of an update is on the parameter's replica only
-    for fed, seen in (([0.5], [0.5, 0.5]), ([0.5, 0.25], [0.5, 0.25])):  # one for all, or one a replica
-        feed = dict(batch(8, 1), **{rate: np.array(fed, "float32")})
-        assert Trainer(dense_model, momentum).parallel(2).step(feed, [rate])[0].tolist() == seen
-
-
-def test_parameters_exist_once_on_any_number_of_replicas():
-    """Resident bytes: further replicas of a process add next to nothing to parameters and optimizer state."""
-    def wide():
-        return dense_model(width=20000)
-
-    for reduce in (REDUCE.AllReduce, REDUCE.Reduce):
-        t = Trainer(wide, momentum)
-        state = sum(v.nbytes for v in t.state().values())
-        before = _core.resident_buffer_bytes()
-        t.parallel(4, reduce).step(batch(4, 0))
-        grown = _core.resident_buffer_bytes() - before - t.target._engine.temporary_bytes()
-        assert grown < 0.2 * state, (reduce, grown, state)
-
-
-def test_an_error_in_any_node_of_any_replica_comes_out_once_and_nothing_is_lost():
-    for reduce in (REDUCE.AllReduce, REDUCE.Reduce):
-        undisturbed = Trainer(dense_model, adam).parallel(3, reduce)
-        undisturbed.step(batch(9, 0))
-        saved = undisturbed.state()
-        undisturbed.step(batch(9, 1))
-        expected = undisturbed.state()
-
-        t = Trainer(dense_model, adam).parallel(3, reduce, threads=2)
-        t.step(batch(9, 0))
-        seen = []
-        t.target._engine.set_probe(lambda op, replica, node, seen=seen: seen.append((op, replica, node)))
-        t.step(batch(9, 1))
-        for n, v in saved.items():
-            t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())
-        assert {r for _, r, _ in seen} == {0, 1, 2}
-        for op, replica, node in sorted(seen, key=lambda s: s[2]):
-            def fail(_, __, at, node=node):
-                if at == node:
-                    raise RuntimeError("planted at node %d" % node)
-
-            t.target._engine.set_probe(fail)
-            with pytest.raises(fluid.core.EnforceNotMet) as caught:
-                t.step(batch(9, 1))
-            text = str(caught.value)
-            assert text.count("planted at node %d" % node) == 1, text
-            assert op in text and "replica %d" % replica in text, text
-            assert "had changed before the error" in text
-            t.target._engine.set_probe(None)
-            for n, v in saved.items():
-                t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())
-        t.step(batch(9, 1))
-        assert_same_bits(expected, t.state())
-
-
-def test_exact_fluid_refuses_idle_replicas(tmp_path):
-    script = tmp_path / "refuse.py"
-    script.write_text("""
-import numpy as np, anabranch.fluid as fluid
-x = fluid.data("x", [None, 2], "float32")
-loss = fluid.layers.mean(fluid.layers.fc(x, 1))
-fluid.optimizer.SGD(0.1).minimize(loss)
-exe = fluid.Executor(fluid.CPUPlace())
-exe.run(fluid.default_startup_program())
-prog = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
-    loss_name=loss.name, places=[fluid.CPUPlace()] * 3)
-try:
-    exe.run(prog, feed={"x": np.ones((4, 2), "float32")}, fetch_list=[loss])
-except fluid.core.EnforceNotMet as e:
-    print("refused:", e)
-print(exe.run(prog, feed={"x": np.ones((6, 2), "float32")}, fetch_list=[loss])[0].shape)
-""")
-    import subprocess
-    import sys
-    env = dict(os.environ, FLAGS_fluid_exact="1.8.5")
-    out = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=60)
-    assert "refused:" in out.stdout and "(3,)" in out.stdout, out.stdout + out.stderr

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy
 
+from ....areas import roc_area
 from ....core import CPUPlace
 from ....errors import InvalidValue, Unsupported
 from ....scope import global_scope
@@ -98,24 +99,10 @@ class FleetUtil:
         Raises:
             ValueError: no such variable.
         """
-        return area(self._summed(scope, stat_pos), self._summed(scope, stat_neg))
+        return roc_area(self._summed(scope, stat_pos), self._summed(scope, stat_neg), 0.5)
 
     def print_global_auc(self, scope: Any = None, stat_pos: str = "_generated_var_2",
                          stat_neg: str = "_generated_var_3", print_prefix: str = "") -> None:
         """Prints :meth:`get_global_auc`, on the first worker."""
         found = self.get_global_auc(scope, stat_pos, stat_neg)
         self.rank0_print("%s global auc = %s" % (print_prefix, found))
-
-
-def area(positive: numpy.ndarray, negative: numpy.ndarray) -> float:
-    """float: the area under the curve of counts by predicted probability, from low to high.
-
-    >>> import numpy
-    >>> area(numpy.array([0, 0, 2]), numpy.array([2, 0, 0]))
-    1.0
-    """
-    above_p = numpy.concatenate([[0.0], numpy.cumsum(positive[::-1])])
-    above_n = numpy.concatenate([[0.0], numpy.cumsum(negative[::-1])])
-    if not above_p[-1] or not above_n[-1]:
-        return 0.5
-    return float(((above_p[1:] + above_p[:-1]) / 2 * numpy.diff(above_n)).sum() / above_p[-1] / above_n[-1])
