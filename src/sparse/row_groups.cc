@@ -1,10 +1,7 @@
 #include "sparse/row_groups.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
-
-#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 namespace {
@@ -73,37 +70,16 @@ void RowGroups::place(const int64_t* ids, int64_t begin, int64_t end, int64_t* a
     const int64_t k = at[chunk_of_[i]]++;
     order_[k] = static_cast<int32_t>(i);
     rows_[k] = ids[i];
-    next_[i] = -1;
   }
 }
 
 RowGroups::Chunk RowGroups::group(int64_t chunk) {
-  const int64_t begin = starts_[chunk], end = starts_[chunk + 1];
-  int32_t* table = table_.data() + table_starts_[chunk];
-  const int64_t slots = table_starts_[chunk + 1] - table_starts_[chunk];
-  const int shift = 64 - std::countr_zero(static_cast<uint64_t>(slots));
-  std::fill(table, table + slots, -1);
-  int64_t* const all = rows_.data() + begin;
-  int64_t* const rows = all;  // distinct ids overwrite those that were read
-  int32_t *first = first_.data() + begin, *last = last_.data() + begin;
-  int32_t count = 0;
-  for (int64_t k = begin; k < end; ++k) {
-    const int32_t place = order_[k];
-    const int64_t id = all[k - begin];
-    // the high bits chose the chunk: the table uses the lower ones
-    auto slot = static_cast<int64_t>(hash_id(id) << bits_ >> shift);
-    while (table[slot] >= 0 && rows[table[slot]] != id) slot = (slot + 1) & (slots - 1);
-    if (const int32_t known = table[slot]; known >= 0) {
-      next_[last[known]] = place;
-      last[known] = place;
-      continue;
-    }
-    table[slot] = count;
-    rows[count] = id;
-    first[count] = last[count] = place;
-    ++count;
-  }
-  return {rows, first, count};
+  int32_t* last = last_.data() + starts_[chunk];
+  return group(chunk, [=, this](int32_t row, int32_t position, int64_t, bool first) {
+    if (!first) next_[last[row]] = position;
+    next_[position] = -1;
+    last[row] = position;
+  });
 }
 
 }  // namespace anabranch::sparse

@@ -40,6 +40,10 @@ def several_ids_a_row():
                  fluid.data("dense", [None, 3])])
 
 
+def one_element_a_row():
+    return head([fluid.layers.reshape(fluid.embedding(ids("m", 5), [ROWS, 1], True, param_attr=table()), [-1, 5])])
+
+
 def pooled():
     parts = []
     for name, how in (("s", "sum"), ("t", "average"), ("u", "sqrt")):
@@ -121,8 +125,8 @@ def scaled_pairs():
 
 
 PAIRS = [pairs, pairs_with_padding, long_pairs, narrow_pairs, pairs_of_one_table]
-MODELS = [*PAIRS, dense_on_all_sides, slots, padding, several_ids_a_row, pooled, trained_neighbours, one_lookup,
-          two_tables, dense_gradient]
+MODELS = [*PAIRS, dense_on_all_sides, slots, padding, several_ids_a_row, one_element_a_row, pooled, trained_neighbours,
+          one_lookup, two_tables, dense_gradient]
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
     "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9),

@@ -2,6 +2,8 @@
 // fuse_embeddings; bit-identical to the ops that they replace.
 #include <algorithm>
 #include <memory>
+#include <type_traits>
+#include <vector>
 
 #include "core/row_locks.h"
 #include "opdef/device_rows.h"
@@ -16,6 +18,7 @@ namespace anabranch::sparse::fused_embedding_grad_op {
 namespace {
 
 constexpr int64_t kGrainElems = 16384;
+constexpr int64_t kNarrow = 8;  // elements of a row that is cheaper to sum at once than to find later
 
 // ---- sparse rows: one per id of each lookup, in that order
 
@@ -123,9 +126,12 @@ template <class T> class Update {
     u.grads = sources_.grads();
     u.divisors = sources_.divisors();
     u.factors = sources_.factors();
+    const bool narrow = u.width <= kNarrow;
+    if (narrow) sums_.resize(static_cast<size_t>(sources_.count() * u.width));
     c.parallel_each(groups_.chunks(), 1, [&](int64_t p) {
       RowUpdate<T> chunk = u;
-      const RowGroups::Chunk rows = groups_.group(p);
+      if (narrow) chunk.sums = sums_.data() + groups_.start(p) * u.width;
+      const RowGroups::Chunk rows = narrow ? sum_chunk(p, u) : groups_.group(p);
       chunk.rows = rows.rows;
       chunk.first = rows.first;
       chunk.count = rows.count;
@@ -136,6 +142,37 @@ template <class T> class Update {
  private:
   T* state(KernelContext& c, int i) const {
     return optim::updated<T>(c, In{state_.first + i, 1}, Out{state_out_.first + i, 1});
+  }
+
+  // Groups a chunk and sums the gradients of each row, in order. Meanwhile the rows are fetched.
+  RowGroups::Chunk sum_chunk(int64_t p, const RowUpdate<T>& u) {
+    T* const sums = sums_.data() + groups_.start(p) * u.width;
+    const auto grouped = [&](auto width) {
+      return groups_.group(p, [=](int32_t row, int32_t position, int64_t id, bool first) {
+        T* const sum = sums + row * width;
+        if (first) {
+          prefetch_row_of(u, id);
+          for (int64_t j = 0; j < width; ++j) sum[j] = gradient(u, position, j);
+        } else {
+          for (int64_t j = 0; j < width; ++j) sum[j] += gradient(u, position, j);
+        }
+      });
+    };
+    return u.width == 1 ? grouped(std::integral_constant<int64_t, 1>()) : grouped(u.width);
+  }
+
+  // As in row_loops.cc.
+  static T gradient(const RowUpdate<T>& u, int32_t position, int64_t j) {
+    T g = u.grads[position][j];
+    if (u.factors) g = T{0} + g * u.factors[position];
+    return u.divisors ? g / u.divisors[position] : g;
+  }
+
+  static void prefetch_row_of(const RowUpdate<T>& u, int64_t id) {
+    __builtin_prefetch(u.param + id * u.stride);
+    for (const T* state : u.state) {
+      if (state) __builtin_prefetch(state + id * u.stride);
+    }
   }
 
   // The powers advance before a sparse step, as in the op adam.
@@ -166,6 +203,7 @@ template <class T> class Update {
   RowUpdate<T> made_;
   GradSources<T> sources_;
   RowGroups groups_;
+  std::vector<T> sums_;  // of the gradients of narrow rows
 };
 
 AB_OP(fused_embedding_update)

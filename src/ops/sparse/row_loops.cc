@@ -169,7 +169,13 @@ void GatherDouble(const GatherPart<double>* p, int64_t n, int64_t begin, int64_t
 
 // Several vectors of a gradient, so that its chain, whose every link waits for the one before, is followed only once.
 template <int kCount, class D, class M, class T = hn::TFromD<D>>
-HWY_INLINE void gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, int64_t j, hn::Vec<D>* sums) {
+HWY_INLINE void gradient(D d, M mask, const RowUpdate<T>& u, int64_t row, int64_t j, hn::Vec<D>* sums) {
+  if (u.sums) {
+    const T* from = u.sums + row * u.width + j;
+    for (int v = 0; v < kCount; ++v) sums[v] = load(mask, d, from + v * static_cast<int64_t>(hn::Lanes(d)));
+    return;
+  }
+  const int32_t at = u.first[row];
   const auto one = [&](int32_t k, int v) HWY_ATTR {
     auto g = load(mask, d, u.grads[k] + j + v * static_cast<int64_t>(hn::Lanes(d)));
     if (u.factors) g = hn::Add(hn::Zero(d), hn::Mul(g, hn::Set(d, u.factors[k])));  // as a product of matrices
@@ -193,7 +199,7 @@ template <class D, class M, class V, class T = hn::TFromD<D>> HWY_INLINE void st
 // step(d, mask, gradient, element) for every vector of every row.
 template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUpdate<T>& u, Step&& step) {
   for (int64_t i = 0; i < u.count; ++i) {
-    if (i + kAhead < u.count) {
+    if (!u.sums && i + kAhead < u.count) {  // the sums were made while rows were prefetched
       const int64_t at = u.rows[i + kAhead] * u.stride;
       prefetch_row(u.param + at, u.width);
       for (int s = 0; s < kStates; ++s) prefetch_row(u.state[s] + at, u.width);
@@ -202,7 +208,7 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
     const RowLocks::Hold hold(u.param, u.rows[i], u.shared);
     each_vectors<T>(u.width, [&](auto d, auto mask, auto count, int64_t j) HWY_ATTR {
       hn::Vec<decltype(d)> grads[count];
-      gradient<count>(d, mask, u, u.first[i], j, grads);
+      gradient<count>(d, mask, u, i, j, grads);
       for (int v = 0; v < count; ++v) step(d, mask, grads[v], at + j + v * static_cast<int64_t>(hn::Lanes(d)));
     });
   }

@@ -41,6 +41,7 @@ template <class T> struct RowUpdate : rules::RowStep<T> {
   const T* const* grads = nullptr;
   const T* divisors = nullptr;  // of each gradient; null: all are 1
   const T* factors = nullptr;   // of each gradient; null: all are 1
+  const T* sums = nullptr;      // of the gradients of each row, `width` elements a row; null: they are not summed yet
   int64_t count = 0, width = 0;
   T* param = nullptr;
   std::array<T*, 2> state{};  // moments of the rule
