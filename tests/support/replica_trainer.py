@@ -1,4 +1,4 @@
-"""Small models that replicas train, and a trainer with a scope of its own."""
+"""Small models that replicas train, and a trainer that has its own scope."""
 import numpy as np
 
 import anabranch.fluid as fluid
