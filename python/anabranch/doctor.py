@@ -110,7 +110,7 @@ def installation() -> dict[str, str]:
     return {
         "anabranch": "%s in %s" % (__version__, os.path.dirname(os.path.abspath(__file__))),
         "python": "%s, numpy %s" % (platform.python_version(), numpy.__version__),
-        "plug-ins": ", ".join(plugins()) or "none: clusters of several machines need grpc",
+        "plug-ins": ", ".join(plugins()) or "none: training with several processes needs grpc",
         "environment": " ".join("%s=%s" % (name, os.environ[name]) for name in named) or "nothing set",
     }
 

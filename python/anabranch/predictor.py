@@ -50,8 +50,9 @@ class Predictor:
         canary_seconds (float, optional): seconds after which all runs use the new checkpoint. Default 60.
         canary_answers (int, optional): number of runs that use the new checkpoint before all do, instead of
             ``canary_seconds``.
-        share (str, optional): folder, on a local disk or in ``/dev/shm``, in which the processes of this machine share
-            the rows of growable tables: they are in memory once. It is made if it does not exist. Needs ``follow``.
+        share (str, optional): folder, on a local disk or in ``/dev/shm``, through which the processes on this machine
+            share one copy of the rows of growable tables in memory. It is created if it does not exist. Needs
+            ``follow``.
             Default: each process has its own rows.
 
     Attributes:

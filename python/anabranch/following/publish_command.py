@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("target", help="Folder of the copies; created if it does not exist.")
     made.add_argument("--model", required=True, help="Folder written by fluid.io.save_inference_model.")
     made.add_argument("--rows", choices=sorted(FORMS), default="float32",
-                      help="Numbers of a row: float32, bfloat16, or int8 with a scale for each row "
+                      help="Type of the numbers in a row: float32, bfloat16, or int8 with a scale for each row "
                            "(default: %(default)s).")
     made.add_argument("--keep", type=int, default=3,
                       help="Number of latest copies to keep, in addition to the copies that these need "

@@ -47,8 +47,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--poll", type=float, default=0.1,
                       help="Seconds between two checks of the folder of --follow (default: %(default)s).")
     made.add_argument("--share", metavar="FOLDER",
-                      help="With --follow: folder, on a local disk or in /dev/shm, in which the servers of this "
-                           "machine share the rows of growable tables, which are in memory once.")
+                      help="With --follow: folder, on a local disk or in /dev/shm, through which all servers on this "
+                           "machine share one copy of the rows of growable tables in memory.")
     made.add_argument("--warm-up", metavar="FILE",
                       help="With --follow: file with the body of a request. Each version answers it before it is used; "
                            "one that fails, or answers NaN or infinity, is not used.")

@@ -4,7 +4,7 @@
     anabranch data stats day-*.csv --against today.csv
     anabranch data stats clicks.csv --schema clicks_schema.py
 
-The files are read once, in memory that does not depend on their size. Counts
+The files are read once, and memory use does not depend on their size. Counts
 and ranges are exact; medians come from a sample of 4096 values, and numbers of
 distinct values above 256 (with ~) are within about 2 %.
 """
@@ -24,8 +24,8 @@ def add_form_options(made: argparse.ArgumentParser) -> None:
     """Adds the options that say how files are written."""
     made.add_argument("--separator", choices=sorted(SEPARATORS), help="Character between the fields (default: the one "
                       "that occurs most often in the first line).")
-    made.add_argument("--header", choices=["yes", "no"], help="Whether the first line has the names of the columns "
-                      "(default: whether none of its fields is a number).")
+    made.add_argument("--header", choices=["yes", "no"], help="Whether the first line contains the names of the "
+                      "columns (default: yes, unless one of its fields is a number).")
 
 
 def form(path: str, args: argparse.Namespace) -> Form:
@@ -62,8 +62,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("what", choices=["stats"], help="What to do.")
     made.add_argument("files", nargs="+", metavar="FILE",
                       help="Files, or patterns such as 'day-*.csv'; also .gz and .zst.")
-    made.add_argument("--against", nargs="+", metavar="FILE", help="Other files, whose columns are compared to these: "
-                      "PSI from 0.1 is some drift, from 0.25 strong drift.")
+    made.add_argument("--against", nargs="+", metavar="FILE", help="Other files, whose columns are compared with "
+                      "these. A population stability index (PSI) of 0.1 means some drift, 0.25 strong drift.")
     made.add_argument("--schema", metavar="OUT", help="Python file that the proposed schema is written to (default: "
                       "it is printed).")
     add_form_options(made)
