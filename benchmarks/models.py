@@ -2,7 +2,7 @@
 
 Both engines are alive at once, start from the same parameters and must report the same losses in their first steps. A
 round measures each for one slice, in random order. `wall` and `CPU` are the medians of the ratios of rounds, 1.8.5's
-seconds of a step by ours, with their 95 % intervals: above 1 means that ours is faster. The nets that lose come first.
+seconds of a step by ours, with their 95 % intervals: above 1 means that ours is faster. Those below 1 come first.
 
     models.py [--only resnet50,din] [--rounds 9] [--one-core] [--profile] [--out build/models.jsonl]
     models.py --table build/models.jsonl ...      the table of results measured before, the last of each net

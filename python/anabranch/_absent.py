@@ -175,7 +175,8 @@ def give(module: str, names: Sequence[str]) -> Callable[[str], Any]:
 # Neither is a subclass of a class of importlib.abc, which is slow to import.
 class _Loader:
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = ModuleType(spec.name, "Of Fluid, and not offered: a use of a name raises NotImplementedError.")
+        module = ModuleType(spec.name, "A module of Fluid that is not available: a use of a name raises "
+                                       "NotImplementedError.")
         names = table.part("modules")[spec.name]
         module.__getattr__ = give(spec.name, names)  # type: ignore[method-assign]
         module.__all__ = list(names)  # type: ignore[attr-defined]

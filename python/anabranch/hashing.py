@@ -58,8 +58,8 @@ def _bytes(value):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return b"%d" % int(value)
-    raise InvalidType("hash_ids: a value must be a str, bytes or an int, got %s %r: text and ids have one spelling only"
-                      % (type(value).__name__, value))
+    raise InvalidType("hash_ids: a value must be a str, bytes or an int, got %s %r, which different programs may write "
+                      "as different texts" % (type(value).__name__, value))
 
 
 arguments.explain(globals())

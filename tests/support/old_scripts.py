@@ -27,7 +27,7 @@ def run(root, folder, *words):
     done = subprocess.run([sys.executable, "-m", "anabranch", "run", "--data", root, *words], cwd=folder,
                           env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "not offered" not in done.stderr
+    assert "names that are not available" not in done.stderr
     return done
 
 

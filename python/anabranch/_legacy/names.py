@@ -174,7 +174,7 @@ def _top() -> ModuleType:
 
 def _list_reached() -> None:
     if _absent.reached:
-        sys.stderr.write("anabranch: not offered, and reached for by this script: %s\n" % ", ".join(_absent.reached))
+        sys.stderr.write("anabranch: this script used names that are not available: %s\n" % ", ".join(_absent.reached))
 
 
 def install() -> None:

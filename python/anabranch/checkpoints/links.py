@@ -54,7 +54,7 @@ def chains(folder: str, status: dict[str, Any]) -> dict[str, Any]:
         for link in chain.links():
             for key, expected in (("table", name), ("run", status["chain"]["run"])):
                 if link[key] != expected:
-                    raise InvalidValue("%s belongs to %s %s, the checkpoint %s to %s"
+                    raise InvalidValue("%s belongs to %s %s, but the checkpoint %s belongs to %s"
                                        % (link["path"], key, link[key], folder, expected))
         found[name] = chain
     return found

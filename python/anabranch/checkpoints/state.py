@@ -119,7 +119,7 @@ class Trained:
     def read(self, folder: str, states: list[Any], chains: dict[str, Any]) -> None:
         """Restores the state that :meth:`write` has written. ``chains``: name -> TableChain of tables."""
         if len(states) != len(self._given):
-            raise InvalidValue("%s holds a run of %s, but this run has %d"
+            raise InvalidValue("%s was saved by a run of %s, but this run has %d"
                                % (folder, counted(len(states), "program"), len(self._given)))
         variables = self._variables()
         with fluid.scope_guard(self.scope):

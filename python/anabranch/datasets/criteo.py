@@ -156,8 +156,9 @@ def generate(folder: str, rows: int, test_rows: int, files: int = 4, seed: int =
         40
     """
     if files < 1 or rows < files or test_rows < 1 or categories < 3:
-        raise InvalidValue("criteo.generate: rows must not be fewer than files, categories than 3, got rows %d, files "
-                           "%d, test_rows %d, categories %d" % (rows, files, test_rows, categories))
+        raise InvalidValue("criteo.generate: files and test_rows must be at least 1, rows at least files, and "
+                           "categories at least 3, got rows %d, files %d, test_rows %d, categories %d"
+                           % (rows, files, test_rows, categories))
     names = [os.path.join(folder, "train-%d.txt" % i) for i in range(files)] + [os.path.join(folder, "test.txt")]
     settings = dict(rows=rows, test_rows=test_rows, files=files, seed=seed, categories=categories, version=_VERSION)
     made = os.path.join(folder, "made.json")

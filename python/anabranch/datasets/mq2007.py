@@ -67,8 +67,8 @@ class QueryList:
 
     def _add_query(self, query: Query) -> None:
         if self.querylist and query.query_id != self.query_id:
-            raise InvalidValue("QueryList: a document of the query %s must be of query %s"
-                               % (query.query_id, self.query_id))
+            raise InvalidValue("QueryList: all documents must belong to one query, got %s and %s"
+                               % (self.query_id, query.query_id))
         self.query_id = query.query_id
         self.querylist.append(query)
 

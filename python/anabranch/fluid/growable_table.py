@@ -190,7 +190,7 @@ class GrowableTable(ParamAttr):
 def check_file_name(name: str) -> None:
     """Raises ValueError unless the name of the table can be a file name in any folder."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise InvalidValue("a growable table is saved in a file of its name, which %r cannot be" % name)
+        raise InvalidValue("the name of a growable table must be a valid file name, got %r" % name)
 
 
 def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: Any, padding_idx: Any,

@@ -48,6 +48,6 @@ def run_check() -> None:
     for replicas, title in ((1, "one replica"), (2, "2 replicas")):
         before, after = _step(replicas)
         if not after < before:
-            raise Internal("run_check: the loss must fall on %s, got %g, then %g" % (title, before, after))
+            raise Internal("run_check: a step on %s must reduce the loss, got %g, then %g" % (title, before, after))
         print("%s: a step works" % title)
     print("anabranch is installed and trains")

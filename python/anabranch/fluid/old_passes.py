@@ -58,7 +58,7 @@ class OldPass:
 
     def __init__(self, name: str) -> None:
         if name in _INSTEAD:
-            raise Unsupported("pass %s is not offered: %s" % (name, _INSTEAD[name]))
+            raise Unsupported("pass %s is not available: %s" % (name, _INSTEAD[name]))
         if name not in _SAME_RESULTS and name not in _SPECIAL:
             raise InvalidValue("there is no pass %r; the engine's are %s" % (
                 name, ", ".join(own for own, *_ in _core.pass_list())))
@@ -110,7 +110,7 @@ class OldPass:
     def for_strategy(self) -> OldPass:
         """OldPass: the pass itself. Raises NotImplementedError if only graphs can take it."""
         if self._name == "is_test_pass":
-            raise Unsupported("pass is_test_pass is not offered to a BuildStrategy: use Program.clone(for_test=True)")
+            raise Unsupported("pass is_test_pass is not available in a BuildStrategy: use Program.clone(for_test=True)")
         return self
 
     def check(self, program: Any) -> None:

@@ -22,7 +22,8 @@ class WeightDecayRegularizer(Described):
     _regularization_coeff: float
 
     def __call__(self, param: Any, grad: Any, block: Any) -> Any:
-        raise NotImplementedError("%s must override how a parameter decays" % type(self).__name__)
+        raise NotImplementedError("%s must override __call__, which appends the operators of the weight decay"
+                                  % type(self).__name__)
 
     @staticmethod
     def _check(param, block):

@@ -95,6 +95,7 @@ def changes_between(root: str, table: str, after: int, number: int) -> list[str]
         files.insert(0, path)
         before = _core.link_before(path)
         if before >= number:
-            raise InvalidValue("%s follows link %d: it is not that of version %d" % (path, before, number))
+            raise InvalidValue("%s follows link %d of its chain, which must be below %d, the number of its version"
+                               % (path, before, number))
         number = before
     return files if number == after else None

@@ -105,7 +105,7 @@ class Reader:
             chains[name] = _core.TableChain(files, self._chains[name])
             last = chains[name].links()[-1]
             if last["number"] != number:
-                raise InvalidValue("%s is the link of checkpoint %d" % (last["path"], last["number"]))
+                raise InvalidValue("%s belongs to checkpoint %d, not to %d" % (last["path"], last["number"], number))
         return chains
 
     def _read_tables(self, fresh, at, status):

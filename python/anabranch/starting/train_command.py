@@ -53,7 +53,7 @@ def _kinds(args: argparse.Namespace, known: Sequence[str]) -> dict[str, str]:
                 raise InvalidValue("--%s: there is no column %s; there are %s%s"
                                    % (role, name, ", ".join(known), near(name, known)))
             if found.get(name, role) != role:
-                raise InvalidValue("--%s: the column %s must have one kind only" % (role, name))
+                raise InvalidValue("--%s: the column %s is already given as --%s" % (role, name, found[name]))
             found[name] = role
     return {name: "ignored" if role == "ignore" else role for name, role in found.items()}
 
@@ -131,8 +131,8 @@ def parser() -> argparse.ArgumentParser:
                       "header have columns 0, 1, ...")
     made.add_argument("--positive", metavar="TEXT", help="Label that counts as 1 (default: the second of two values).")
     made.add_argument("--at-least", type=float, metavar="X", help="Labels of at least this number count as 1.")
-    made.add_argument("--group", metavar="COLUMN", help="Also prints the AUC within the rows of each value, such as a "
-                      "user (GAUC).")
+    made.add_argument("--group", metavar="COLUMN", help="Column of groups, such as user ids: also prints the mean AUC "
+                      "within the groups (GAUC).")
     made.add_argument("--model", choices=sorted(templates.MODELS), default="lr", help="Kind of model: logistic "
                       "(or linear) regression, or a network with embeddings (default: %(default)s).")
     made.add_argument("--test", nargs="+", metavar="FILE", help="Files to test on (default: a share of the lines).")

@@ -168,7 +168,7 @@ def test_the_check_of_an_installation(capsys, monkeypatch):
     install_check.run_check()
     assert capsys.readouterr().out.splitlines()[-1] == "anabranch is installed and trains"
     monkeypatch.setattr(install_check, "_step", lambda replicas: [1.0, 1.0])
-    with pytest.raises(fluid.core.EnforceNotMet, match="the loss must fall on one replica"):
+    with pytest.raises(fluid.core.EnforceNotMet, match="a step on one replica must reduce the loss"):
         install_check.run_check()
 
 

@@ -323,7 +323,7 @@ def test_reading_fails_as_the_generator_did():
 def test_a_program_from_bytes_names_its_reader():
     main = program("DataLoader")[0]
     copy = fluid.Program.parse_from_string(main.desc.serialize_to_string())
-    with pytest.raises(ValueError, match="double_buffer_.*no source of it"):
+    with pytest.raises(ValueError, match="double_buffer_.*no data source"):
         fluid.Executor(CPU).run(copy)
 
 

@@ -65,7 +65,7 @@ def test_a_pass_that_changes_results_is_refused_with_advice(name, advice):
     builder = fluid.BuildStrategy()._finalize_strategy_and_create_passes()
     before = [p.type() for p in builder.all_passes()]
     for add in (core.get_pass, builder.append_pass, lambda name: builder.insert_pass(0, name)):
-        with pytest.raises(NotImplementedError, match="pass %s is not offered: .*%s" % (name, advice)):
+        with pytest.raises(NotImplementedError, match="pass %s is not available: .*%s" % (name, advice)):
             add(name)
     assert [p.type() for p in builder.all_passes()] == before
 
@@ -93,7 +93,7 @@ def test_the_graph_is_drawn(tmp_path):
 
 def test_a_pass_of_graphs_is_refused_by_a_strategy():
     core.get_pass("is_test_pass")
-    with pytest.raises(NotImplementedError, match="is_test_pass is not offered to a BuildStrategy.*for_test=True"):
+    with pytest.raises(NotImplementedError, match="is_test_pass is not available in a BuildStrategy.*for_test=True"):
         fluid.BuildStrategy()._finalize_strategy_and_create_passes().append_pass("is_test_pass")
     with pytest.raises(TypeError, match="graph must be a core.Graph, got NoneType"):
         core.get_pass("fc_fuse_pass").apply(None)

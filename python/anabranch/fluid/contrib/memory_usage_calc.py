@@ -17,7 +17,7 @@ def _bytes(variable, batch_size):
     count = 1
     unknown = sum(extent < 0 for extent in variable.shape)
     if unknown > 1:
-        raise InvalidValue("memory_usage: variable %s has %d unknown extents, and only one can be the batch's"
+        raise InvalidValue("memory_usage: at most one extent, the batch size, may be unknown, but variable %s has %d"
                            % (variable.name, unknown))
     for extent in variable.shape:
         count *= batch_size if extent < 0 else extent

@@ -127,6 +127,6 @@ def _rows(dirname: str, kept: KeptVariable, whole: numpy.ndarray, var: Any) -> n
         begin = kept.shard.begin
         found = whole[begin:begin + kept.shard.rows]
     if tuple(found.shape) != shape:
-        raise InvalidValue("%s: the file %s has shape %s, but this server keeps shape %s of it from row %d on"
+        raise InvalidValue("%s: the file %s has shape %s, but this server needs rows of shape %s that start at row %d"
                            % (dirname, kept.whole, list(whole.shape), list(shape), begin))
     return found

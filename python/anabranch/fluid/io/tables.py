@@ -64,14 +64,16 @@ def chain_of(path: str) -> list[str]:
         changes = path + CHANGES
         if not os.path.exists(changes):
             if files:
-                raise InvalidValue("%s does not exist: %s follows it" % (changes, files[0]))
+                raise InvalidValue("%s does not exist, but %s, a later file of its chain, needs it"
+                                   % (changes, files[0]))
             return [path]
         before = _core.link_before(changes)
         folder, name = os.path.split(path)
         stem = folder.rstrip("0123456789")
         number = folder[len(stem):]
         if not number or not 0 <= before < int(number):
-            raise InvalidValue("%s follows link %d: no folder with this number stands before it" % (changes, before))
+            raise InvalidValue("%s follows link %d of its chain, but there is no earlier folder with this number"
+                               % (changes, before))
         files.insert(0, changes)
         path = os.path.join("%s%0*d" % (stem, len(number), before), name)
     return [path, *files]

@@ -133,7 +133,8 @@ def density_prior_box(input: Variable, image: Variable, densities: Sequence[int]
     check.of_type(densities, "densities", layer, (list, tuple))
     sizes, ratios = _floats(fixed_sizes, "fixed_sizes", layer), _floats(fixed_ratios, "fixed_ratios", layer)
     if len(densities or ()) != len(sizes):
-        raise InvalidValue("%s: densities must be as many as fixed_sizes (%d), got %r" % (layer, len(sizes), densities))
+        raise InvalidValue("%s: densities must have one entry for each of the %d fixed_sizes, got %r"
+                           % (layer, len(sizes), densities))
     step_w, step_h = _pair(steps, "steps", layer)
     attrs = {"densities": [int(d) for d in densities or ()], "fixed_sizes": sizes, "fixed_ratios": ratios,
              "variances": variance, "clip": clip, "step_w": step_w, "step_h": step_h, "offset": offset,

@@ -94,8 +94,8 @@ class ProgramReaders:
                 raise InvalidValue("read: slot Reader must name one reader, got %d" % len(names))
             name, = names
             if name not in program._readers:
-                raise InvalidValue("the program reads from %s, but has no source of it: only the program for which "
-                                   "DataLoader or py_reader was called, and its clones, have it" % name)
+                raise InvalidValue("the program reads from %s, but has no data source: only the program in which "
+                                   "DataLoader or py_reader was created, and its clones, have one" % name)
             self._readers.append((program._readers[name], op.output("Out")))
 
     def __bool__(self) -> Any:

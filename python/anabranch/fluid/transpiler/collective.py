@@ -54,7 +54,8 @@ class Collective:
         self.endpoints = endpoints.split(",") if isinstance(endpoints, str) else list(endpoints)
         check_whole_number("%s: rank" % type(self).__name__, rank, 0)
         if rank >= len(self.endpoints) or len(set(self.endpoints)) < len(self.endpoints):
-            raise InvalidValue("%s: rank %d of the processes at %s" % (type(self).__name__, rank, self.endpoints))
+            raise InvalidValue("%s: rank must be below the number of endpoints, which must be different, got %d and %s"
+                               % (type(self).__name__, rank, self.endpoints))
         if current_endpoint not in self.endpoints:
             raise InvalidValue("%s: %s is not one of the processes at %s"
                                % (type(self).__name__, current_endpoint, self.endpoints))
@@ -256,7 +257,8 @@ def transpile_rings(config: Any, trainer_id: int, program: Any, trainers: Any, s
     endpoints = _addresses(trainers)
     check_whole_number("transpile: trainer_id", trainer_id, 0)
     if trainer_id >= len(endpoints):
-        raise InvalidValue("transpile: trainer %d of the trainers at %s" % (trainer_id, ",".join(endpoints)))
+        raise InvalidValue("transpile: trainer_id must be below the number of trainers, got %d for %s"
+                           % (trainer_id, ",".join(endpoints)))
     program._trainers_endpoints = endpoints
     program._nccl_comm_num = config.nccl_comm_num
     program._use_hierarchical_allreduce = config.use_hierarchical_allreduce

@@ -30,8 +30,8 @@ def _check_layers(negatives, nodes):
                            "got %d and %d" % (len(negatives), len(nodes)))
     for layer, (drawn, have) in enumerate(zip(negatives, nodes)):
         if drawn >= have:
-            raise InvalidValue("tdm_sampler: fewer nodes must be drawn of layer %d than the %d that it has, got %d"
-                               % (layer, have, drawn))
+            raise InvalidValue("tdm_sampler: neg_samples_num_list[%d] must be below %d, the number of nodes of the "
+                               "layer, got %d" % (layer, have, drawn))
 
 
 def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num_list: Sequence[int],

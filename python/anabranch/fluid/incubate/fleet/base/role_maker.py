@@ -190,7 +190,8 @@ class MPISymetricRoleMaker(Calls, RoleMakerBase):
             return
         job = Job.of_environment()
         if job.size % 2:
-            raise InvalidValue("the number of processes must be even, a server and a worker each, but %s started %d"
+            raise InvalidValue("the number of processes must be even, because every second one is a server, but %s "
+                               "started %d"
                                % (job.scheduler, job.size))
         self._role = Role.SERVER if job.rank % 2 == 0 else Role.WORKER
         self._current_id, self._workers = job.rank // 2, job.size // 2
