@@ -2,6 +2,7 @@
 import numpy
 import pytest
 
+import anabranch.fluid as fluid
 from anabranch.fluid import core
 from anabranch.fluid.op import Operator, get_all_op_protos
 
@@ -56,6 +57,33 @@ def test_adam_by_sparse_rows(lazy, expected):
         slots[slot] = slots[slot + "Out"] = put(scope, slot, start)
     Operator("adam", **slots, beta1=0.78, beta2=0.84, epsilon=1e-4, lazy_mode=lazy).run(scope, PLACE)
     assert [round(row[0], 4) for row in value(scope, "Param")] == expected
+
+
+#: Activation, its alpha, and the results of the numbers -1 and 1.
+STEEP = [("leaky_relu", 2.0, [-1, 2]), ("leaky_relu", -0.5, [0.5, 1]), ("elu", 2.0, [-1.2642, 1]),
+         ("elu", -0.5, [0, 0.1409])]
+
+
+@pytest.mark.parametrize("name, alpha, expected", STEEP)
+def test_an_activation_in_inplace_abn_is_that_of_its_operator(name, alpha, expected):
+    scope = core.Scope()
+    put(scope, "X", [[-1], [1]])
+    Operator(name, X="X", Out="Alone", alpha=alpha).run(scope, PLACE)
+    slots = {slot: put(scope, slot, [1 if slot in ("Scale", "Variance") else 0])
+             for slot in ("Scale", "Bias", "Mean", "Variance")}
+    Operator("inplace_abn", X="X", Y="X", **slots, MeanOut="Mean", VarianceOut="Variance", SavedMean="SavedMean",
+             SavedVariance="SavedVariance", activation=name, alpha=alpha, is_test=True, epsilon=0.0).run(scope, PLACE)
+    assert value(scope, "X") == value(scope, "Alone") == pytest.approx(numpy.array([expected]).T, abs=1e-4)
+
+
+def test_the_gradient_of_inplace_abn_needs_an_activation_with_an_inverse():
+    for act, alpha in (("leaky_relu", 0.0), ("elu", -1.0)):
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            x = fluid.data("x", [None, 3])
+            x.stop_gradient = False
+            loss = fluid.layers.reduce_sum(fluid.layers.inplace_abn(x * 2, act=act, act_alpha=alpha))
+            with pytest.raises(ValueError, match="alpha must be above 0, got"):
+                fluid.gradients(loss, x)
 
 
 def test_rows_to_rows_and_to_tensors():
