@@ -59,6 +59,21 @@ def test_adam_by_sparse_rows(lazy, expected):
     assert [round(row[0], 4) for row in value(scope, "Param")] == expected
 
 
+@pytest.mark.parametrize("workers", [-2, 0, 0.5, float("nan")])
+def test_a_gradient_is_divided_by_one_worker_at_least(workers):
+    """A negative number would turn the step around."""
+    scope = core.Scope()
+    slots = {slot: put(scope, slot, [[1], [2]]) for slot in ("Param", "Grad", "Velocity")}
+    slots.update(ParamOut="Param", VelocityOut="Velocity", Grad_out="Grad", LearningRate=put(scope, "Rate", [0.5]),
+                 current_step=put(scope, "Step", [2]), nranks=put(scope, "Workers", [workers]))
+    with pytest.raises(ValueError, match="nranks must be at least 1"):
+        Operator("dgc_momentum", **slots, mu=0.5, rampup_begin_step=2.0).run(scope, PLACE)
+    assert value(scope, "Param") == value(scope, "Grad") == [[1], [2]]
+    put(scope, "Workers", [1])
+    Operator("dgc_momentum", **slots, mu=0.5, rampup_begin_step=2.0).run(scope, PLACE)
+    assert value(scope, "Param") == [[0.5], [1]]
+
+
 #: Activation, its alpha, and the results of the numbers -1 and 1.
 STEEP = [("leaky_relu", 2.0, [-1, 2]), ("leaky_relu", -0.5, [0.5, 1]), ("elu", 2.0, [-1.2642, 1]),
          ("elu", -0.5, [0, 0.1409])]
