@@ -45,7 +45,7 @@ REFUSED = {
     "average_accumulates": r"must have 1 element|same shape|(one|same) dtype",
     "bpr_loss": r"Label must be",
     "center_loss": r"must have 2 axes|must have \d+ elements?|Label of sample|rows of one width",
-    "chunk_eval": r"must have \d+ elements?|SeqLength must be from 0",
+    "chunk_eval": r"must have \d+ elements?|SeqLength must be from 0|num_chunk_types must be",
     "clip": r"a bound must have shape \[1\]",
     "coalesce_tensor": r"the attribute dtype",
     "concat": r"AxisTensor must be \[1\]",
