@@ -61,7 +61,7 @@ def test_adam_by_sparse_rows(lazy, expected):
 
 @pytest.mark.parametrize("workers", [-2, 0, 0.5, float("nan")])
 def test_a_gradient_is_divided_by_one_worker_at_least(workers):
-    """A negative number would turn the step around."""
+    """A negative number would reverse the step."""
     scope = core.Scope()
     slots = {slot: put(scope, slot, [[1], [2]]) for slot in ("Param", "Grad", "Velocity")}
     slots.update(ParamOut="Param", VelocityOut="Velocity", Grad_out="Grad", LearningRate=put(scope, "Rate", [0.5]),
@@ -121,6 +121,17 @@ def test_arrays_and_sequences():
     Operator("read_from_array", X="Array", I="I", Out="Out").run(scope, PLACE)
     assert scope.find_var("Out").get_tensor().lod() == [[0, 1, 3]] and value(scope, "Out") == [[1], [2], [3]]
     assert len(scope.find_var("Array").get_lod_tensor_array()) == 1
+
+
+@pytest.mark.parametrize("level", [-1, 1])
+def test_sequences_are_merged_on_a_level_that_they_have(level):
+    scope = core.Scope()
+    slots = {slot: put(scope, slot, [[1], [2], [3]]) for slot in ("X", "InTrue", "InFalse")}
+    for slot in slots:
+        scope.find_var(slot).get_tensor().set_lod([[0, 1, 3]])
+    put(scope, "Mask", [[True], [False]], "bool")
+    with pytest.raises(ValueError, match="level must be one of the 1 levels of sequences of X"):
+        Operator("merge_lod_tensor", **slots, Mask="Mask", Out="Out", level=level).run(scope, PLACE)
 
 
 def test_what_an_operator_says_about_itself():
