@@ -4,6 +4,7 @@ import listed_when as when
 from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 
+DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 MORE = (
     "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
@@ -94,6 +95,7 @@ RULES += [
     ),
     # ---- refused here
     Rule(RAISES, BEYOND, ("p_norm",), ours="axis is"),
+    Rule(RAISES, "`pow` of integers with a negative factor", ("pow",), ours="at least 0 for integers", when=when.empty),
     Rule(RAISES, HALF, ("lookup_table", "lookup_table_v2"), ours="of int8"),
     Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
@@ -192,5 +194,6 @@ RULES += [
         ),
     ),
     Rule(GRADIENT, CANCELS, ("norm",), when=when.has(lambda a: a["epsilon"] < 0)),
+    Rule(GRADIENT, DTYPE, why="gradient accepted here", theirs="does not have kernel for data_type"),
     Rule(GRADIENT, NOTHING, why=r"gradients of|gradient accepted here", when=when.empty),
 ]

@@ -22,6 +22,7 @@ RULES = [
     Rule(DIFFERS, STEEP, ("fused_elemwise_activation",), when=when.both(OF_TANH, close("outs", 1e-5, 5e-6))),
     Rule(DIFFERS, STEEP, ("fusion_seqexpand_concat_fc",), when=when.both(TANH_OF_FC, close("outs", 1e-5, 5e-6))),
     Rule(GRADIENT, ROUNDING, ("grid_sampler", "sequence_softmax"), when=close("grads", 1e-5, 1e-7)),
+    Rule(DIFFERS, ROUNDING, ("soft_relu",), when=close("outs", 1e-5, 1.2e-7)),  # log(1 + e^x) near 1
     Rule(GRADIENT, ROUNDING, ("cos_sim",), when=rounded_to_columns),
     Rule(GRADIENT, ROUNDING, ("tanh",), when=close("grads", 1e-5, 8e-7)),  # 1 - Out^2 near Out = 1
     Rule(GRADIENT, ROUNDING, ("fused_elemwise_activation",), when=close("grads", 1e-5, 3e-6)),  # likewise
