@@ -161,13 +161,14 @@ case("layer_norm", {"X": real(2, 3, 5)}, EPS, layer_norm, rtol=2e-5, grad_outs=(
 case("layer_norm", {"X": Seq(real(5, 3), [[2, 3]]), "Bias": real(3)}, EPS, rtol=2e-5, grad_outs=("Y",), name="sequences",
      ref=lambda i, a: {"Y": Seq(layer_norm(dict(i, X=i["X"].array), a)["Y"], i["X"].lengths)})
 
-ACTIVATIONS = {"identity": (lambda v, a: v), "leaky_relu": lambda v, a: np.where(v < 0, v * np.float32(a).astype(v.dtype), v),
-               "elu": lambda v, a: np.where(v < 0, np.float32(a).astype(v.dtype) * np.expm1(v), v)}
+ACTIVATIONS = {"identity": lambda v, a: v, "leaky_relu": lambda v, a: np.maximum(v, v * a),
+               "elu": lambda v, a: np.maximum(v, 0) + np.minimum(a * np.expm1(v), 0)}
 
 
 def inplace_abn(i, a):
     got = batch_norm(i, a)
-    got["Y"] = ACTIVATIONS[a.get("activation") or "identity"](got["Y"], a.get("alpha", 0.1))
+    alpha = np.float32(a.get("alpha", 0.1)).astype(got["Y"].dtype)
+    got["Y"] = ACTIVATIONS[a.get("activation") or "identity"](got["Y"], alpha)
     return got
 
 
@@ -183,4 +184,7 @@ case("inplace_abn", norm_inputs(real(3, 4, 2, 5), 4), {"is_test": True, "epsilon
      name="test", grad=(), rtol=1e-5)
 case("inplace_abn", dict(norm_inputs(real(3, 4), 4), Scale=real(4, lo=0.5)),
      {"use_global_stats": True, "epsilon": 2.0 ** -10, "activation": "leaky_relu"}, inplace_abn, name="global", rtol=2e-5,
+     grad=("X", "Scale", "Bias"), grad_outs=("Y",))
+case("inplace_abn", dict(norm_inputs(real(3, 4), 4), Scale=real(4, lo=0.5)),
+     {"epsilon": 2.0 ** -10, "activation": "leaky_relu", "alpha": 2.0}, inplace_abn, name="steep", rtol=2e-5,
      grad=("X", "Scale", "Bias"), grad_outs=("Y",))

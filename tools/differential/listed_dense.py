@@ -4,6 +4,7 @@ import listed_when as when
 from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 
+DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 MORE = (
     "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
@@ -12,7 +13,7 @@ MORE = (
 PART = "arguments that 1.8.5 reads only in part, or beyond their end"
 UNKNOWN = (
     "operators that need a known extent while the program is built (`cross`, `increment`, `range`, "
-    "sparse updates of `Adadelta` ...)"
+    "`crop_tensor`, sparse updates of `Adadelta` ...)"
 )
 MEETS = (
     "comparisons and elementwise operators with an extent of 1 in X and a larger one in Y, or with an "
@@ -23,6 +24,9 @@ LOD = (
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
+BEYOND = (
+    "`unbind`, `p_norm` with an axis beyond the rank; `unbind` into more or fewer outputs than the axis has elements"
+)
 COUNTERS = (
     "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
 )
@@ -42,6 +46,8 @@ RULES += [
     Rule(WORKS, NOTHING, ("split",), theirs="other than unknown section", when=when.empty),
     Rule(WORKS, NOTHING, ("coalesce_tensor",), theirs="no accurate error hint", when=when.empty),
     Rule(WORKS, UNKNOWN, ("cross", "increment", "range", "adadelta", "adamax", "rmsprop"), when=when.unknown),
+    Rule(WORKS, "`DGCMomentumOptimizer` without a GPU", ("dgc_momentum",), theirs="DGC is not useful"),
+    Rule(WORKS, UNKNOWN, ("crop_tensor", "cross_entropy"), theirs=r"\(-1\) of the input|is \[-1\]", when=when.unknown),
     Rule(WORKS, WIDE_ROWS, ("adagrad",), theirs="no accurate error hint", when=when.wide_rows),
     Rule(WORKS, MEETS, PAIRS + LOGIC + ("fused_elemwise_activation",), when=when.x_is_narrower),
     Rule(WORKS, MEETS, PAIRS + ("equal_reduce",), theirs="Operands could not be broadcast", when=when.x_is_narrower),
@@ -88,6 +94,9 @@ RULES += [
         theirs="both inside and outside",
     ),
     # ---- refused here
+    Rule(RAISES, BEYOND, ("p_norm",), ours="axis is"),
+    Rule(RAISES, "`pow` of integers with a negative factor", ("pow",), ours="at least 0 for integers", when=when.empty),
+    Rule(RAISES, HALF, ("lookup_table", "lookup_table_v2"), ours="of int8"),
     Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
         RAISES,
@@ -137,13 +146,14 @@ RULES += [
         when=when.only_shape,
     ),
     Rule(DIFFERS, MEETS, PAIRS + LOGIC + ("fused_elemwise_activation",), why="shape", when=when.x_is_narrower),
+    Rule(DIFFERS, MEETS, LOGIC, when=when.y_ends_beyond_x),
     Rule(
         DIFFERS,
         "`elementwise_pow`, `elementwise_mod`, `elementwise_floordiv`, if X has fewer axes or smaller extents than Y",
         ("elementwise_pow", "elementwise_mod", "elementwise_floordiv"),
         when=when.x_is_narrower,
     ),
-    Rule(DIFFERS, NOTHING, ("mean_iou", "kldiv_loss", "accuracy"), why="nan", when=when.empty),
+    Rule(DIFFERS, NOTHING, ("mean_iou", "kldiv_loss", "accuracy", "batch_norm"), why="nan", when=when.empty),
     Rule(
         DIFFERS,
         "`clip_by_norm`, `GradientClipByNorm` of zeros",
@@ -184,5 +194,6 @@ RULES += [
         ),
     ),
     Rule(GRADIENT, CANCELS, ("norm",), when=when.has(lambda a: a["epsilon"] < 0)),
+    Rule(GRADIENT, DTYPE, why="gradient accepted here", theirs="does not have kernel for data_type"),
     Rule(GRADIENT, NOTHING, why=r"gradients of|gradient accepted here", when=when.empty),
 ]

@@ -9,7 +9,9 @@ REFUSED_HERE = {
     "affine_grid": r"output_shape must be|a shape tensor must have",
     "batch_norm": r"(Mean|Variance) must have",
     "beam_search": r"pre_ids must have|scores must have",
-    "beam_search_decode": r"Scores must hold float\d+ or|all steps of Ids must|the LoD of Ids and",
+    "beam_search_decode": (
+        r"Scores must hold float\d+ or|all steps of Ids must|the LoD of Ids and|Ids must continue the"
+    ),
     "collect_fpn_proposals": r"MultiLevelRois must be|MultiLevelRois must have a sequence",
     "conv2d": r"data_format must be one of",
     "conv2d_transpose": r"Filter must have a window|(dilations|strides) must be two numbers|groups must divide the",
@@ -43,15 +45,15 @@ REFUSED_HERE = {
     "fusion_lstm": r"H\d+ and C\d+ must be|H\d+ must be",
     "fusion_seqexpand_concat_fc": r"X must hold tensors",
     "fusion_seqpool_concat": r"X must hold tensors|in one LoD level",
-    "fusion_seqpool_cvm_concat": r"X must have at least|X must hold tensors",
+    "fusion_seqpool_cvm_concat": r"X must have at least|X must hold tensors|in one LoD level",
     "gather_tree": r"Ids must have|Parents must be from",
     "generate_mask_labels": (
-        r"ImInfo must be|GtSegms must have polygons|LabelsInt\d+ must (be below|have)|Rois must have|"
+        r"ImInfo must be|GtSegms must have polygons|LabelsInt\d+ must (be below|have)|Rois must have|IsCrowd must have|"
         r"(resolution|num_classes) must be above"
     ),
     "generate_proposal_labels": (
         r"elements, got|images, got|ImInfo must be|RpnRois must be|bbox_reg_weights must be|"
-        r"class_nums must be|GtClasses must be from"
+        r"class_nums must be|GtClasses must be from|(GtClasses|IsCrowd) must have"
     ),
     "generate_proposals": (
         r"Anchors must be|Anchors must have|BboxDeltas must be|ImInfo must be|ImInfo must have|"
@@ -78,8 +80,8 @@ REFUSED_HERE = {
     "maxout": r"X must have|axis must be|groups must divide",
     "mean_iou": r"In(Wrongs|Corrects|MeanIou)\[\d+\] must be",
     "merge_ids": r"Ids must be|Rows must be|X must be",
-    "merge_lod_tensor": r"Mask must hold one bool",
-    "merge_lod_tensor_infer": r"Mask must hold one bool",
+    "merge_lod_tensor": r"Mask must hold one bool|level must be one of",
+    "merge_lod_tensor_infer": r"Mask must hold one bool|level must be one of",
     "mine_hard_examples": r"MatchDist and ClsLoss must have",
     "moving_average_abs_max_scale": STATE,
     "multiclass_nms": r"BBoxes must have one level",
@@ -87,20 +89,25 @@ REFUSED_HERE = {
     "one_hot": r"depth must be at least",
     "pad2d": r"must be below the extent|must not cut more than",
     "pool2d": r"a window of|data_format must be one of|ksize must be two numbers",
-    "pool3d": r"a window of",
+    "pool3d": r"a window of|ksize must be three numbers",
     "prelu": r"Alpha must have",
     "prroi_pool": r"BatchRoINums must (add up to|have)",
     "pyramid_hash": r"W must hold float\d+|X must be|drop_out_percent must be from|num_emb",
     "read_from_array": r"element",
     "recurrent": r"inputs must have at least|the block must have a",
     "ref_by_trainer_id": r"TrainerId must have",
+    "reorder_lod_tensor_by_rank": r"one sequence or row for each",
     "retinanet_detection_output": r"Anchors must be|BBoxes must be|ImInfo must be|Scores must be",
-    "retinanet_target_assign": r"elements, got|images, got|Anchor must be|GtBoxes must be|ImInfo must be",
+    "retinanet_target_assign": (
+        r"elements, got|images, got|Anchor must be|GtBoxes must be|ImInfo must be|(GtLabels|IsCrowd) must have"
+    ),
     "roi_align": r"RoisLod must ascend from",
     "roi_perspective_transform": r"ROIs must have a sequence",
     "roi_pool": r"RoisLod must ascend from",
     "row_conv": r"Filter must be|X must have",
-    "rpn_target_assign": r"elements, got|images, got|(Anchor|GtBoxes) must be|ImInfo must be|rpn_fg_fraction must be",
+    "rpn_target_assign": (
+        r"elements, got|images, got|(Anchor|GtBoxes) must be|ImInfo must be|rpn_fg_fraction must be|IsCrowd must have"
+    ),
     "sequence_concat": r"X.*may differ from|X must",
     "sequence_mask": r"X must hold int\d+ or",
     "sequence_scatter": r"Ids must have|Ids of sample|X must have",
@@ -203,6 +210,7 @@ LIMITED = {
     "affine_channel": r"dimension",
     "affine_grid": r"size",
     "box_decoder_and_assign": r"PriorBoxVar.*null",
+    **dict.fromkeys(("conv2d", "depthwise_conv2d", "conv3d"), r"padding's size should be"),
     "deformable_psroi_pooling": r"trans_std.*lower|part_(height|width)",
     "detection_map": r"FalsePos.*null",
     "fusion_seqconv_eltadd_relu": r"equal",

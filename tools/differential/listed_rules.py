@@ -4,6 +4,7 @@ import listed_when as when
 from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense import RULES as DENSE
 from listed_nets import RULES as NETS
+from listed_rounding import RULES as ROUNDING
 
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 REDUCED = "`in_dtype` and `out_dtype` of `reduce_*`: the gradient; an `out_dtype` of bool or float16"
@@ -17,7 +18,7 @@ SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sp
 #: Of a stride below -1.
 LONG_STEP = when.either(when.has(lambda a: min(a["strides"]) < -1), when.below("StridesTensor", -1))
 
-RULES = DENSE + NETS + [
+RULES = DENSE + NETS + ROUNDING + [
     # ---- accepted here
     Rule(
         WORKS,

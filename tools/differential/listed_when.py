@@ -87,6 +87,12 @@ def x_is_narrower(case, theirs, ours):
     return len(here) < y.ndim or any(m != n and n != 1 for m, n in zip(here, y.shape))
 
 
+def y_ends_beyond_x(case, theirs, ours):
+    """The axes of Y, from the axis on, are more than X has."""
+    x, y, axis = value(case, "X"), value(case, "Y"), case["attrs"].get("axis", -1)
+    return axis > 0 and x is not None and y is not None and axis + y.ndim > x.ndim
+
+
 def _stripped(record, strip):
     return dict(record, outs={n: strip(v) for n, v in record["outs"].items()})
 

@@ -51,6 +51,7 @@ from fit_shapes import (
     whole_blocks,
 )
 
+TRUTHS = (images_of_sequences("GtBoxes"), sequences_of("GtBoxes", "GtClasses", "GtLabels", "IsCrowd"))
 STATES = (no_empty_sequences, rows_of_sequences("H0", "C0"))
 #: Updates that take sparse gradients.
 SPARSE = "adagrad adam adamax adadelta decayed_adagrad dpsgd ftrl lamb lars_momentum momentum rmsprop sgd".split()
@@ -80,8 +81,13 @@ PARTNERS = {
     "fusion_seqpool_cvm_concat": (no_empty_sequences,),
     "gather": (ids_in("Index", "X"),),
     "gather_tree": (ids_in("Parents", "Parents", 2),),
-    "generate_mask_labels": (below("num_classes", "LabelsInt32"), at_least("resolution", 1)),
-    "generate_proposal_labels": (below("class_nums", "GtClasses"), images_of_sequences("GtBoxes")),
+    "generate_mask_labels": (
+        below("num_classes", "LabelsInt32"),
+        at_least("resolution", 1),
+        sequences_of("GtClasses", "IsCrowd"),
+        sequences_of("Rois", "LabelsInt32"),
+    ),
+    "generate_proposal_labels": (below("class_nums", "GtClasses"), *TRUTHS),
     "generate_proposals": (boxes_of_places,),
     "group_norm": (groups_of_channels,),
     "hash": (at_least("num_hash", 1),),
@@ -97,8 +103,8 @@ PARTNERS = {
     "precision_recall": (below("class_number", "Indices", "Labels"),),
     "prroi_pool": (boxes_with_area("ROIs"),),
     "psroi_pool": (channels_of_places,),
-    "retinanet_target_assign": (images_of_sequences("GtBoxes"),),
-    "rpn_target_assign": (images_of_sequences("GtBoxes"),),
+    "retinanet_target_assign": TRUTHS,
+    "rpn_target_assign": TRUTHS,
     "scatter": (ids_in("Ids", "X"),),
     "sequence_scatter": (ids_in("Ids", "X", 1),),
     "sequence_slice": (part_of_each_sequence,),

@@ -20,8 +20,8 @@ CAREFUL += [quiet_attribute] * 7
 FREE = BOTH + [extent] * 6 + [dtype] * 3 + [last_axis] * 2 + [rank] * 2 + [narrow] * 2 + [attribute] * 7
 
 
-#: Elements of a result with an axis for each input, or with extents that an input gives: with more, neither side ends
-#: in the time that a case has.
+#: Elements of a result with an axis for each input, with extents that an input gives, or of a transposed convolution:
+#: with more, neither side ends in the time that a case has.
 MESH = 1 << 20
 #: Inputs whose numbers are extents.
 EXTENTS = ("Shape", "ShapeTensor", "ShapeTensorList")
@@ -37,6 +37,8 @@ def vary(r, case, free=True):
         _shorten(case, [case["vars"][name] for name in case["ins"]["X"]])
     extents = [case["vars"][name] for slot in EXTENTS for name in case["ins"].get(slot, ())]
     _lower(case, [v for v in extents if v["value"] is not None and v["value"].dtype.kind == "i"])
+    if case["op"].endswith("_transpose") and case["ins"].get("Filter"):
+        take_smaller_steps(case)
     return case
 
 
@@ -46,6 +48,21 @@ def _lower(case, extents):
         largest = max((v for v in extents if v["value"].size), key=lambda v: v["value"].max())
         largest["value"] = np.where(largest["value"] == largest["value"].max(), largest["value"] // 2, largest["value"])
         case["changes"].append("an extent of at most %d" % largest["value"].max())
+
+
+def take_smaller_steps(case):
+    """Halves the strides and dilations of a transposed convolution until its result is small enough."""
+    attrs, x, w = case["attrs"], *(case["vars"][case["ins"][slot][0]]["value"] for slot in ("Input", "Filter"))
+    images = x.shape[1:-1] if attrs["data_format"] in ("NHWC", "NDHWC") else x.shape[2:]
+    while True:
+        windows = zip(images, w.shape[2:], attrs["strides"], attrs["dilations"])
+        extents = [abs((n - 1) * stride) + abs((k - 1) * dilation) + 1 for n, k, stride, dilation in windows]
+        count = math.prod(extents) * math.prod(x.shape[:1] + w.shape[1:2]) * max(1, attrs["groups"])
+        if count <= MESH or max(map(abs, attrs["strides"] + attrs["dilations"])) <= 1:
+            return
+        for name in ("strides", "dilations"):
+            attrs[name] = [max(1, n // 2) for n in attrs[name]]
+        case["changes"].append("smaller strides and dilations")
 
 
 def _shorten(case, vectors):

@@ -51,6 +51,8 @@ TELLING = {
     "detection_map": ("class_num",),
     "distribute_fpn_proposals": ("refer_scale",),
     "lod_reset": ("append",),
+    "merge_lod_tensor": ("level",),
+    "merge_lod_tensor_infer": ("level",),
     "unique": ("dtype",),
 }
 

@@ -82,8 +82,11 @@ struct Parts {
                side ? "true" : "false");
       slices[side] = Slices(by_sequences ? lod : LoD{}, 0, parts[side]->rows());
     }
-    if (by_sequences)
-      above.assign(c[x].lod().begin(), c[x].lod().begin() + std::min<int64_t>(level, c[x].lod().size()));
+    if (!by_sequences) return;
+    const LoD& lod = c[x].lod();
+    AB_CHECK(level >= 0 && static_cast<size_t>(level) < lod.size(), InvalidArgument,
+             "level must be one of the {} levels of sequences of X, got {}", lod.size(), level);
+    above.assign(lod.begin(), lod.begin() + level);
   }
   // fn(side, its item) in the order of the result.
   template <class Fn> void each(const bool* mask, int64_t n, Fn&& fn) const {

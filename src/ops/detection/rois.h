@@ -25,6 +25,13 @@ inline void check_sequence_each(const InferContext& c, std::string_view slot, in
            o.back(), m.shape.str());
 }
 
+// At run time: `slot` must have no sequences, or those of `boxes`, whose rows it describes.
+inline void check_same_sequences(const InferContext& c, std::string_view slot, std::string_view boxes) {
+  const LoDRef& lod = c.in(slot).lod;
+  AB_CHECK(!lod || lod->empty() || lod->back() == c.in(boxes).lod->back(), ShapeMismatch,
+           "{} must have the sequences of {}, or none", slot, boxes);
+}
+
 // Checks X, regions of `width` numbers, and the optional `counts`: offsets, `ends` (1) more than there are images, or
 // lengths (0).
 inline void check_rois(const InferContext& c, std::string_view x, int64_t width, const char* counts = nullptr,

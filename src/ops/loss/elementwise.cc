@@ -68,7 +68,7 @@ template <class T> struct BinaryCrossEntropy {
 };
 
 template <class T> struct TeacherStudent {
-  T low, high;  // bounds outside of which the teacher's gradient is zero
+  T low, high;  // bounds from which on the gradient is zero
   T value(T x, T y) const { return teacher_student(softplus(x), x, y); }
   void run(const float* x, const float* y, float* out, int64_t begin, int64_t end) const {
     each_tile(

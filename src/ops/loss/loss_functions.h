@@ -23,7 +23,7 @@ template <class T> AB_HD T teacher_student(T s, T x, T y) {
   return y < -1 ? s : known;
 }
 template <class T> AB_HD T teacher_student_slope(T x, T y, T low, T high) {
-  if (x > high || x < low) return 0;
+  if (x >= high || x <= low) return 0;
   const T p = logistic(x);
   if (y < -1) return p;
   return y < 0 ? p - 1 : 2 * p - y;

@@ -1,5 +1,6 @@
 // Normalizes each channel and applies an activation; the gradient needs only the result, so X may be overwritten.
 #include "ops/kernels/workspace.h"
+#include "ops/math/rectifier_functions.h"
 #include "ops/nn/batch_norm.h"
 
 namespace anabranch::nn::inplace_abn_op {
@@ -15,23 +16,23 @@ Act activation(const ir::Op& op) {
   return name == "leaky_relu" ? Act::kLeakyRelu : name == "elu" ? Act::kElu : Act::kNone;
 }
 
-// An activation, its inverse, and its derivative as a function of its result.
+// An activation, and, for an alpha above 0, its inverse and its derivative as functions of its result.
 template <class T> struct Activation {
   Act act;
   T alpha;
   explicit Activation(const ir::Op& op) : act(activation(op)), alpha(static_cast<T>(op.attr<float>("alpha"))) {}
 
   T operator()(T v) const {
-    if (act == Act::kNone || v >= 0) return v;
-    return act == Act::kElu ? alpha * std::expm1(v) : alpha * v;
+    if (act == Act::kNone) return v;
+    return act == Act::kElu ? math::Elu::forward(v, &alpha) : math::LeakyRelu::forward(v, &alpha);
   }
   T inverse(T y) const {
-    if (act == Act::kNone || y >= 0) return y;
-    return act == Act::kElu ? std::log1p(y / alpha) : y / alpha;
+    if (act == Act::kElu) return y >= 0 ? y : std::log1p(y / alpha);
+    return y / slope(y);
   }
   T slope(T y) const {
-    if (act == Act::kNone || y >= 0) return T{1};
-    return act == Act::kElu ? y + alpha : alpha;
+    if (act == Act::kElu) return y >= 0 ? T{1} : y + alpha;
+    return act == Act::kNone ? T{1} : math::LeakyRelu::backward(y, T{1}, &alpha);
   }
 };
 
@@ -79,8 +80,8 @@ template <class T> struct Backward : batch_norm::Backward<T> {
 
 AB_OP(inplace_abn)
     .doc(
-        "batch_norm followed by an activation: none, leaky_relu (alpha Y where Y < 0) or elu (alpha (exp(Y) - 1) where "
-        "Y < 0). The gradient reads Y instead of X, so Scale must contain no zeros.")
+        "batch_norm followed by an activation: none, leaky_relu or elu, as these ops define them. The gradient reads Y "
+        "instead of X, so Scale must contain no zeros, and alpha must be above 0.")
     .source("Rota Bulò et al., CVPR 2018, arXiv:1712.02616")
     .with(batch_norm::declare_forward)
     .may_share("X", "Y")
@@ -88,7 +89,12 @@ AB_OP(inplace_abn)
                        one_of("activation", {"", "identity", "leaky_relu", "elu"}))
     .attr<float>("alpha", 0.1f, "parameter of the activation")
     .ignores("use_sync_bn", false)
-    .grad([](GradContext& g) { batch_norm::differentiate(g, "inplace_abn_grad", "Y", g.out("Y")); })
+    .grad([](GradContext& g) {
+      const float alpha = g.attr<float>("alpha");
+      AB_CHECK(alpha > 0 || activation(g.forward()) == Act::kNone, InvalidArgument,
+               "the gradient needs an activation that has an inverse: alpha must be above 0, got {}", alpha);
+      batch_norm::differentiate(g, "inplace_abn_grad", "Y", g.out("Y"));
+    })
     .cpu<float, double>(forward);
 
 AB_GRAD(inplace_abn)

@@ -55,6 +55,8 @@ constexpr auto momentum_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -
           step = op.in("current_step"), ranks = op.in("nranks"), param_out = op.out("ParamOut"),
           velocity_out = op.out("VelocityOut"), grad_out = op.out("Grad_out")](KernelContext& c) {
     const Phase phase = phase_of(begin, c[step]);
+    const float workers = scalar<float>(c[ranks]);
+    AB_CHECK(phase == Phase::kOff || workers >= 1, InvalidArgument, "nranks must be at least 1, got {}", workers);
     const Step<T> rule{mu, scalar<T>(c[rate]), T{1} / scalar<T>(c[ranks]), nesterov};
     T* p = updated<T>(c, param, param_out);
     T* v = updated<T>(c, velocity, velocity_out);
@@ -83,7 +85,7 @@ AB_OP(dgc_momentum)
         "Afterwards: ParamOut = Param - LearningRate Grad_out. With a negative rampup_begin_step nothing changes.")
     .source(kPaper)
     .in("current_step", "[1] float: number of steps so far")
-    .in("nranks", "[1] float: number of workers")
+    .in("nranks", "[1] float: number of workers, at least 1")
     .in("Param", "[...] float")
     .in("Grad", "like Param")
     .in("Velocity", "like Param")

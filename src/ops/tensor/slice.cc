@@ -48,6 +48,10 @@ Ranges ranges_of(const Lists& l, const Shape& x) {
   }
   for (size_t k = 0; k < l.axes.size(); ++k) {
     const int axis = normal_axis(l.axes[k], x.rank(), "axes");
+    for (size_t before = 0; before < k; ++before) {
+      AB_CHECK(normal_axis(l.axes[before], x.rank(), "axes") != axis, InvalidArgument,
+               "axes must name each axis once, got axis {} twice", axis);
+    }
     if (!l.known && (l.flags.size() != l.axes.size() || l.flags[k] != 1)) r.open[axis] = true;
     const bool steps = l.strides[k] != 0 && l.strides[k] > -(int64_t{1} << 32);
     AB_CHECK(steps || (r.open[axis] && !l.known), InvalidArgument, "the stride of axis {} must not be 0, got {}", axis,

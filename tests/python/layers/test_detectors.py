@@ -38,7 +38,7 @@ def test_precision_goes_on_from_batch_to_batch_until_it_is_reset(module):
     assert first[0] == 1 and second[0] < second[1] < 1
 
 
-def rpn(random):
+def rpn(random, crowds=(2,)):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         anchors = fluid.data("anchors", [400, 4], "float32")
         truth, crowd = fluid.data("truth", [None, 4], "float32", 1), fluid.data("crowd", [None, 1], "int32", 1)
@@ -51,7 +51,7 @@ def rpn(random):
     corner = np.random.RandomState(3).uniform(0, 60, (400, 2))
     feed = {"anchors": np.concatenate([corner, corner + 20], 1).astype("float32"),
             "truth": lod(np.array([[10, 10, 30, 30], [40, 40, 60, 60]], "float32"), 2),
-            "crowd": lod(np.zeros((2, 1), "int32"), 2), "info": np.array([[80, 80, 1]], "float32"),
+            "crowd": lod(np.zeros((2, 1), "int32"), *crowds), "info": np.array([[80, 80, 1]], "float32"),
             "pred": np.zeros((1, 400, 4), "float32"), "logits": np.arange(400, dtype="float32").reshape(1, 400, 1)}
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     run = lambda: exe.run(main, feed, [made[0], made[2]], scope=scope, return_numpy=False)
@@ -66,6 +66,12 @@ def test_anchors_are_drawn_again_in_each_step_and_repeatably():
     assert {d[1:] for d in drawn} == {(16, 32)}
     first = rpn(False)
     assert first[0] == first[1] == first[2] and first[0][1:] == (16, 32)
+
+
+def test_crowds_of_other_images_are_refused():
+    """Fluid 1.8.5 reads the flags of other boxes, or beyond their end."""
+    with pytest.raises(ValueError, match="IsCrowd must have the sequences of GtBoxes, or none"):
+        rpn(False, crowds=(1, 1))
 
 
 def test_yolo_learns_boxes():

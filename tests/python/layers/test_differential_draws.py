@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "differential"))
 import cases  # noqa: E402
 import drawing  # noqa: E402
 import run  # noqa: E402
+import vary  # noqa: E402
 from ledger import AGREE, DISAGREE, LISTED, REFUSE  # noqa: E402
 from partners import PARTNERS  # noqa: E402
 
@@ -67,6 +68,17 @@ def test_a_case_follows_from_its_numbers():
     of = [drawing.Drawing(Scripted(), "matmul", seed) for seed in ("a", "a", "b")]
     changes = [[one.case(n, draw)["changes"] for n in range(10, 20) for draw in (0, 1)] for one in of]
     assert changes[0] == changes[1] != changes[2]
+
+
+def test_the_result_of_a_transposed_convolution_is_small():
+    """Of one that fills gigabytes neither side ends, and nothing is compared."""
+    (case,) = [c for c in cases.seeds("conv3d_transpose") if c["attrs"]["groups"] == 2][:1]
+    for slot, shape in (("Input", (17, 4, 3, 17, 5)), ("Filter", (4, 17, 17, 17, 17))):
+        v = case["vars"][case["ins"][slot][0]]
+        v["value"] = np.resize(v["value"], shape)
+    case["attrs"]["dilations"] = [17, 1, 17]
+    vary.take_smaller_steps(case)
+    assert case["attrs"]["dilations"] == [1, 1, 1] and "smaller strides and dilations" in case["changes"]
 
 
 @pytest.mark.parametrize("op", sorted(PARTNERS))

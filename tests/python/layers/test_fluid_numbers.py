@@ -313,3 +313,22 @@ def test_the_curve_of_auc(curve, expected):
 
 def test_the_curve_of_auc_as_in_fluid(exact):
     test_the_curve_of_auc("PR", 0.75)
+
+
+@pytest.mark.parametrize("bound", [{"soft_max_up_bound": 1.0}, {"soft_max_lower_bound": 1.0}])
+def test_the_gradient_of_a_teacher_at_its_bound(bound):
+    x, label = fluid.data("x", [None, 1]), fluid.data("label", [None, 1])
+    x.stop_gradient = False
+    grad = fluid.gradients(L.teacher_student_sigmoid_loss(x, label, **bound), x)
+    feed = {"x": numpy.ones((4, 1), "float32"), "label": numpy.array([[-2], [-1], [0.3], [1.5]], "float32")}
+    assert not started().run(feed=feed, fetch_list=grad)[0].any()
+
+
+@pytest.mark.parametrize("axes", [[1, 1], [1, -1]])
+def test_a_slice_names_each_axis_once(axes):
+    """Fluid 1.8.5 takes the extent from both ranges, and the position from the last one."""
+    x = fluid.data("x", [2, 4])
+    with pytest.raises(ValueError, match="axes must name each axis once, got axis 1 twice"):
+        L.slice(x, axes, [0, 1], [1, 3])
+    with pytest.raises(ValueError, match="axes must name each axis once, got axis 1 twice"):
+        L.strided_slice(x, axes, [0, 1], [1, 3], [1, 1])

@@ -2,6 +2,7 @@
 import numpy
 import pytest
 
+import anabranch.fluid as fluid
 from anabranch.fluid import core
 from anabranch.fluid.op import Operator, get_all_op_protos
 
@@ -58,6 +59,48 @@ def test_adam_by_sparse_rows(lazy, expected):
     assert [round(row[0], 4) for row in value(scope, "Param")] == expected
 
 
+@pytest.mark.parametrize("workers", [-2, 0, 0.5, float("nan")])
+def test_a_gradient_is_divided_by_one_worker_at_least(workers):
+    """A negative number would reverse the step."""
+    scope = core.Scope()
+    slots = {slot: put(scope, slot, [[1], [2]]) for slot in ("Param", "Grad", "Velocity")}
+    slots.update(ParamOut="Param", VelocityOut="Velocity", Grad_out="Grad", LearningRate=put(scope, "Rate", [0.5]),
+                 current_step=put(scope, "Step", [2]), nranks=put(scope, "Workers", [workers]))
+    with pytest.raises(ValueError, match="nranks must be at least 1"):
+        Operator("dgc_momentum", **slots, mu=0.5, rampup_begin_step=2.0).run(scope, PLACE)
+    assert value(scope, "Param") == value(scope, "Grad") == [[1], [2]]
+    put(scope, "Workers", [1])
+    Operator("dgc_momentum", **slots, mu=0.5, rampup_begin_step=2.0).run(scope, PLACE)
+    assert value(scope, "Param") == [[0.5], [1]]
+
+
+#: Activation, its alpha, and the results of the numbers -1 and 1.
+STEEP = [("leaky_relu", 2.0, [-1, 2]), ("leaky_relu", -0.5, [0.5, 1]), ("elu", 2.0, [-1.2642, 1]),
+         ("elu", -0.5, [0, 0.1409])]
+
+
+@pytest.mark.parametrize("name, alpha, expected", STEEP)
+def test_an_activation_in_inplace_abn_is_that_of_its_operator(name, alpha, expected):
+    scope = core.Scope()
+    put(scope, "X", [[-1], [1]])
+    Operator(name, X="X", Out="Alone", alpha=alpha).run(scope, PLACE)
+    slots = {slot: put(scope, slot, [1 if slot in ("Scale", "Variance") else 0])
+             for slot in ("Scale", "Bias", "Mean", "Variance")}
+    Operator("inplace_abn", X="X", Y="X", **slots, MeanOut="Mean", VarianceOut="Variance", SavedMean="SavedMean",
+             SavedVariance="SavedVariance", activation=name, alpha=alpha, is_test=True, epsilon=0.0).run(scope, PLACE)
+    assert value(scope, "X") == value(scope, "Alone") == pytest.approx(numpy.array([expected]).T, abs=1e-4)
+
+
+def test_the_gradient_of_inplace_abn_needs_an_activation_with_an_inverse():
+    for act, alpha in (("leaky_relu", 0.0), ("elu", -1.0)):
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            x = fluid.data("x", [None, 3])
+            x.stop_gradient = False
+            loss = fluid.layers.reduce_sum(fluid.layers.inplace_abn(x * 2, act=act, act_alpha=alpha))
+            with pytest.raises(ValueError, match="alpha must be above 0, got"):
+                fluid.gradients(loss, x)
+
+
 def test_rows_to_rows_and_to_tensors():
     scope = core.Scope()
     put_rows(scope, "X", [1, 3, 1], 5, [[1, 1]] * 3)
@@ -78,6 +121,17 @@ def test_arrays_and_sequences():
     Operator("read_from_array", X="Array", I="I", Out="Out").run(scope, PLACE)
     assert scope.find_var("Out").get_tensor().lod() == [[0, 1, 3]] and value(scope, "Out") == [[1], [2], [3]]
     assert len(scope.find_var("Array").get_lod_tensor_array()) == 1
+
+
+@pytest.mark.parametrize("level", [-1, 1])
+def test_sequences_are_merged_on_a_level_that_they_have(level):
+    scope = core.Scope()
+    slots = {slot: put(scope, slot, [[1], [2], [3]]) for slot in ("X", "InTrue", "InFalse")}
+    for slot in slots:
+        scope.find_var(slot).get_tensor().set_lod([[0, 1, 3]])
+    put(scope, "Mask", [[True], [False]], "bool")
+    with pytest.raises(ValueError, match="level must be one of the 1 levels of sequences of X"):
+        Operator("merge_lod_tensor", **slots, Mask="Mask", Out="Out", level=level).run(scope, PLACE)
 
 
 def test_what_an_operator_says_about_itself():
