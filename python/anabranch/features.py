@@ -218,11 +218,13 @@ def plain(value, what):
     >>> plain((np.int64(3), 2.5), "bounds")
     [3, 2.5]
     """
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple, range, np.ndarray)):
         return [plain(one, what) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, _PLAIN) or (isinstance(value, numbers.Real) and value != value):
+    if not isinstance(value, _PLAIN):
+        raise InvalidType("%s must be a str, a number or a list, got %r" % (what, value))
+    if isinstance(value, numbers.Real) and value != value:
         raise InvalidType("%s must be a str or a number, got %r" % (what, value))
     return value
 

@@ -36,8 +36,9 @@ enum class BadReason : int32_t {
   kRange,           // CSV: a value outside of the range
   kVocabulary,      // CSV: a text that is not in the vocabulary
   kSeparator,       // a table: an item of a list contains the separator of lists
+  kIndexTwice,      // libsvm: two pairs have the index of a column
 };
-inline constexpr BadReason kLastBadReason = BadReason::kSeparator;
+inline constexpr BadReason kLastBadReason = BadReason::kIndexTwice;
 
 struct BadRow {
   int64_t line = 0;    // within the chunk, from 0

@@ -41,6 +41,17 @@ size_t FileHeads::add(const std::vector<ColumnRef>& columns, bool numbers) {
   return first;
 }
 
+std::vector<size_t> FileHeads::distinct(std::vector<Column>* columns) const {
+  std::vector<size_t> places;
+  for (const Column& added : columns_) {
+    auto at = std::find_if(columns->begin(), columns->end(),
+                           [&](const Column& c) { return c.number == added.number && c.name == added.name; });
+    if (at == columns->end()) at = columns->insert(at, added);
+    places.push_back(static_cast<size_t>(at - columns->begin()));
+  }
+  return places;
+}
+
 size_t FileHeads::position(const Column& column, const std::vector<std::string_view>& fields,
                            const std::string& path) const {
   if (column.number >= 0) return static_cast<size_t>(column.number);

@@ -30,6 +30,8 @@ class FileHeads {
     bool is_number;
   };
   const std::vector<Column>& columns() const { return columns_; }  // in the order of FileHead::columns
+  // Each of them once, in *columns; returns where each of columns() is there.
+  std::vector<size_t> distinct(std::vector<Column>* columns) const;
 
  private:
   size_t position(const Column& column, const std::vector<std::string_view>& fields, const std::string& path) const;

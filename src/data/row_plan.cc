@@ -66,9 +66,11 @@ RowPlan::RowPlan(const Schema& schema, const RowFormat& format, FileHeads* heads
     AB_CHECK(rule != format.rules.end(), InvalidArgument, "the schema of the data has no {} {}",
              format.is_schema ? "feature" : "line for slot", slot.name);
     const auto columns = static_cast<int64_t>(rule->parts.empty() ? rule->columns.size() : 1);
-    AB_CHECK(!slot.dense || (slot.values() == columns && !rule->split), InvalidArgument,
+    const bool any = rule->split && !rule->values;
+    const int64_t values = columns * std::max<int64_t>(rule->values, 1);
+    AB_CHECK(!slot.dense || (slot.values() == values && !any), InvalidArgument,
              "slot {} is dense, of shape {} a sample, but the schema gives it {} columns{}", slot.name,
-             slot.shape.str(), columns, rule->split ? ", to be split" : "");
+             slot.shape.str(), columns, any ? ", to be split" : "");
     slots_.push_back(plan(slot, *rule, static_cast<int32_t>(i), heads));
     if (!rule->split) fixed_words_ += slots_.back().words_at_most({}, {});
   }
@@ -97,6 +99,7 @@ RowPlan::SlotPlan RowPlan::plan_part(const ColumnRule& rule, int32_t index, File
   SlotPlan made;
   made.slot = index;
   made.split = rule.split;
+  made.values = rule.values;
   made.required = rule.required;
   made.transform = rule.transform;
   const std::vector<Step>& steps = rule.transform->steps;
@@ -194,13 +197,16 @@ bool RowPlan::write_values(const SlotPlan& plan, Row* row) {
 // Adds the number of further values to *count.
 bool RowPlan::write_list(const SlotPlan& plan, const Source& source, Row* row, uint32_t* count) {
   Field rest = row->fields[row->places[source.place]];
+  const uint32_t before = *count;
   for (;; ++*count) {
     const size_t end = rest.text.find(plan.split);
     if (!write_value(plan, {.text = rest.text.substr(0, end), .column = rest.column}, source, row)) return false;
-    if (end == std::string_view::npos) return true;
+    if (end == std::string_view::npos) break;
     rest.text.remove_prefix(end + 1);
     rest.column += static_cast<int64_t>(end) + 1;
   }
+  if (!plan.values || *count - before + 1 == plan.values) return true;
+  return row->refuse(row->fields[row->places[source.place]], source.place, BadReason::kCountMismatch);
 }
 
 // The hash of all parts, each with its length, seeded by those before it.

@@ -32,6 +32,7 @@ class RowPlan {
     bool counted = false;  // a count precedes the values
     bool required = false;
     char split = 0;
+    int64_t values = 0;      // of a list in a column; 0: any number
     uint64_t only_hash = 0;  // the transform is a hash with this number of ids: the fast path of most columns
     std::shared_ptr<const Transform> transform;
     std::vector<Source> sources;
