@@ -133,8 +133,8 @@ void RowReader::read_columns(nb::handle table) {
     AB_CHECK(!are_dates(column), InvalidArgument, "column {}: {}, got {}", inputs_.columns()[i].shown(), kDates,
              text_of(column.attr("dtype")));
     if (nb::hasattr(column, "tolist")) column = column.attr("tolist")();
-    AB_CHECK(is_rows(column), InvalidArgument, "column {} must be a list or an array of values, got {}",
-             inputs_.columns()[i].shown(), Py_TYPE(column.ptr())->tp_name);
+    AB_CHECK(is_rows(column), InvalidArgument, "column {} must be a list or an array of values, got {}; a single row is "
+             "[row]", inputs_.columns()[i].shown(), Py_TYPE(column.ptr())->tp_name);
     first = std::min(first, i);
     AB_CHECK(nb::len(column) == nb::len(columns[first]), InvalidArgument,
              "columns must have the same length, got {} for {} and {} for {}", nb::len(columns[first]),
