@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ..... import _cluster
+from ..... import _cluster, _launched
 from ....errors import InvalidType, InvalidValue, NotOffered
 
 
@@ -165,6 +165,7 @@ class Calls:
 
 def needed(name: str, env: Any = None) -> str:
     """str: an environment variable. ValueError, with its name, if it is not set."""
+    _launched.asked()
     value = (os.environ if env is None else env).get(name)
     if not value:
         raise InvalidValue("the environment variable %s is not set: %s" % (name, _how_to_start(name)))
