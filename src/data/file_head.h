@@ -38,7 +38,10 @@ class FileHeads {
   void check_names(const std::vector<std::string_view>& fields, const std::string& path) const;
   void compare(const std::string& names, const std::string& path) const;
 
+  std::string other_format(const std::vector<std::string_view>& fields) const;
+
   bool header_, ragged_;
+  char separator_;
   std::vector<Column> columns_;
   mutable std::mutex mutex_;
   mutable std::string first_names_, first_path_;  // of the file whose header was read first
