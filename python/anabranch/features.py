@@ -222,10 +222,9 @@ def plain(value, what):
         return [plain(one, what) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, _PLAIN):
-        raise InvalidType("%s must be a str, a number or a list, got %r" % (what, value))
-    if isinstance(value, numbers.Real) and value != value:
-        raise InvalidType("%s must be a str or a number, got %r" % (what, value))
+    if not isinstance(value, _PLAIN) or (isinstance(value, numbers.Real) and value != value):
+        raise InvalidType("%s must be %s, got %r"
+                          % (what, "a list" if hasattr(value, "__iter__") else "a str or a number", value))
     return value
 
 

@@ -264,8 +264,8 @@ def _warn_of_late_options(made: argparse.ArgumentParser, args: argparse.Namespac
     given = any(getattr(args, name) != made.get_default(name) for name in ("servers", "workers", "nproc"))
     late = [one for one in args.args if one.partition("=")[0] in ("--servers", "--workers", "--nproc")]
     if late and not given:
-        sys.stderr.write("launch: %s after %s %s of the script, so the launcher starts %d server and %d worker. Options "
-                         "of the launcher precede the script: anabranch launch %s N %s\n"
+        sys.stderr.write("launch: %s after %s %s of the script, so the launcher starts %d server and %d worker. "
+                         "Options of the launcher precede the script: anabranch launch %s N %s\n"
                          % (" and ".join(late), args.script, "is an argument" if len(late) == 1 else "are arguments",
                             args.servers, args.workers, " N ".join(late), args.script))
 

@@ -136,7 +136,7 @@ void add_arrow_rows(nb::handle table, data::RowInputs* inputs) {
   std::optional<data::TableColumns> columns;
   if (inputs->lines() == data::Lines::kColumns) {
     std::vector<data::TableColumn> types;
-    for (const Source& source : sources) types.push_back({&*source.type, source.split});
+    for (const Source& source : sources) types.push_back({source.type ? &*source.type : nullptr, source.split});
     columns.emplace(inputs->table(std::move(types)));
   }
   for (;;) {

@@ -97,8 +97,8 @@ nb::object RowReader::of_column(nb::handle table, size_t column, bool is_dict) c
   const bool numbered = inputs_.columns()[column].number >= 0;
   for (const nb::object* key : {&keys_[column], numbered ? &spelled_[column] : nullptr}) {
     if (!key) break;
-    PyObject* const value = is_dict ? PyDict_GetItemWithError(table.ptr(), key->ptr())
-                                    : PyObject_GetItem(table.ptr(), key->ptr());
+    PyObject* const value =
+        is_dict ? PyDict_GetItemWithError(table.ptr(), key->ptr()) : PyObject_GetItem(table.ptr(), key->ptr());
     if (value) return is_dict ? nb::borrow(value) : nb::steal(value);
     PyErr_Clear();
   }
@@ -133,8 +133,10 @@ void RowReader::read_columns(nb::handle table) {
     AB_CHECK(!are_dates(column), InvalidArgument, "column {}: {}, got {}", inputs_.columns()[i].shown(), kDates,
              text_of(column.attr("dtype")));
     if (nb::hasattr(column, "tolist")) column = column.attr("tolist")();
-    AB_CHECK(is_rows(column), InvalidArgument, "column {} must be a list or an array of values, got {}; a single row is "
-             "[row]", inputs_.columns()[i].shown(), Py_TYPE(column.ptr())->tp_name);
+    AB_CHECK(is_rows(column), InvalidArgument,
+             "column {} must be a list or an array of values, got {}; a single row is "
+             "[row]",
+             inputs_.columns()[i].shown(), Py_TYPE(column.ptr())->tp_name);
     first = std::min(first, i);
     AB_CHECK(nb::len(column) == nb::len(columns[first]), InvalidArgument,
              "columns must have the same length, got {} for {} and {} for {}", nb::len(columns[first]),

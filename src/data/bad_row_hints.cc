@@ -1,4 +1,4 @@
-// What may be wrong with a malformed line, judged by the text at the place of the error.
+// The likely cause of a malformed line, judged by the text at the place of the error.
 #include <algorithm>
 #include <cctype>
 #include <string_view>

@@ -51,7 +51,7 @@ struct BadRow {
 };
 
 const char* bad_reason_text(BadReason reason);
-// What may be wrong, and what to do; empty if there is nothing to say.
+// The likely cause and its cure; empty if none is known.
 const char* bad_row_hint(const BadRow& row);
 // "part-0:17:23: slot C3: a value is not an integer: ...excerpt..."; `line` counts from 1.
 std::string bad_row_message(const BadRow& row, const Schema& schema, const std::string& file, int64_t line);

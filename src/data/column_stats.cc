@@ -11,7 +11,7 @@ namespace anabranch::data {
 namespace {
 
 constexpr int kRegisterBits = 12;
-constexpr size_t kHeavy = 256;            // that are kept
+constexpr size_t kHeavy = 256;                 // that are kept
 constexpr uint64_t kStatsSeed = 0x7374617473;  // another than those of ids
 
 }  // namespace

@@ -32,8 +32,8 @@ struct ColumnsCut {
     out->got = out->fields.size();
     out->expected = head.fields;
     if (out->got > head.fields) {
-      return head.at_least || out->refuse(static_cast<size_t>(out->fields[head.fields].column) - 1,
-                                          BadReason::kFieldCount);
+      return head.at_least ||
+             out->refuse(static_cast<size_t>(out->fields[head.fields].column) - 1, BadReason::kFieldCount);
     }
     return out->got == head.fields || out->refuse(line.size(), BadReason::kFieldCount);
   }

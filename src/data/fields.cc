@@ -35,7 +35,7 @@ int64_t cut_fields(std::string_view line, char separator, std::vector<Field>* fi
       const auto* begin = line.data() + at;
       const auto* found = static_cast<const char*>(std::memchr(begin, separator, line.size() - at));
       const size_t end = found ? static_cast<size_t>(found - line.data()) : line.size();
-      fields->push_back({line.substr(at, end - at), column});
+      fields->push_back({.text = line.substr(at, end - at), .column = column, .padded = true});
       at = end;
     }
     if (at == line.size()) return 0;

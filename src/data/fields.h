@@ -17,6 +17,7 @@ struct Field {
   // Of a table: the value itself, where features take it as a number only. The text is not empty then, and not valid.
   bool is_number = false;
   float number = 0;
+  bool padded = false;  // kTextPadding readable bytes follow the text (data/number.h)
 };
 
 // The line without its carriage return.

@@ -36,7 +36,7 @@ bool is_number(std::string_view field) {
 FileHeads::FileHeads(const RowFormat& format)
     : header_(format.header), ragged_(format.ragged), separator_(format.separator) {}
 
-// What a header that is one field may be instead.
+// A header of one field may be that of another format; empty if nothing points to one.
 std::string FileHeads::other_format(const std::vector<std::string_view>& fields) const {
   if (fields.size() != 1) return "";
   const size_t colon = fields[0].find(':'), blank = fields[0].rfind(' ', colon);
@@ -76,10 +76,10 @@ size_t FileHeads::position(const Column& column, const std::vector<std::string_v
                            const std::string& path) const {
   if (column.number >= 0) return static_cast<size_t>(column.number);
   const auto found = std::find(fields.begin(), fields.end(), column.name);
-  AB_CHECK(found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}{}", path, column.name,
-           joined(fields),
-           other_format(fields).empty() ? near_name(column.name, {fields.begin(), fields.end()})
-                                        : other_format(fields));
+  AB_CHECK(
+      found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}{}", path, column.name,
+      joined(fields),
+      other_format(fields).empty() ? near_name(column.name, {fields.begin(), fields.end()}) : other_format(fields));
   AB_CHECK(std::find(found + 1, fields.end(), column.name) == fields.end(), InvalidArgument,
            "{}: the header has the column {} more than once: {}", path, column.name, joined(fields));
   return static_cast<size_t>(found - fields.begin());

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "data/fields_parser.h"
+#include "data/number.h"
 #include "data/pair_columns.h"
 
 namespace anabranch::data {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
 using Part = PairColumn::Part;
 
 struct PairsCut {
@@ -31,7 +31,7 @@ struct PairsCut {
 
   bool operator()(std::string_view whole, const FileHead& /*head*/, CutLine* out) const {
     const std::string_view line = whole.substr(0, whole.find('#'));
-    out->fields.assign(kinds.size(), {{}, static_cast<int64_t>(line.size()) + 1});
+    out->fields.assign(kinds.size(), {.text = {}, .column = static_cast<int64_t>(line.size()) + 1});
     out->pairs.clear();
     size_t at = 0;
     const std::string_view label = token(line, &at);
@@ -51,38 +51,44 @@ struct PairsCut {
     return true;
   }
 
+  static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
   // The next text between blanks, and the place after it; empty at the end of the line.
   static std::string_view token(std::string_view line, size_t* at) {
-    const size_t begin = std::min(line.find_first_not_of(kBlanks, *at), line.size());
-    *at = std::min(line.find_first_of(kBlanks, begin), line.size());
+    size_t begin = *at;
+    while (begin < line.size() && is_space(line[begin])) ++begin;
+    for (*at = begin; *at < line.size() && !is_space(line[*at]);) ++*at;
     return line.substr(begin, *at - begin);
   }
 
   void put(Part part, std::string_view text, size_t at, CutLine* out) const {
     for (size_t i = 0; i < kinds.size(); ++i) {
-      if (kinds[i].part == part) out->fields[i] = {text, static_cast<int64_t>(at) + 1};
+      if (kinds[i].part != part) continue;
+      out->fields[i] = {.text = text, .column = static_cast<int64_t>(at) + 1, .padded = true};
     }
   }
 
   bool put_pair(std::string_view text, size_t at, CutLine* out) const {
-    const size_t colon = text.find(':');
+    uint64_t number = 0;
+    const char* const digits = text.front() == '0' ? nullptr : fast_id(text.data(), &number);  // a zero may be in front
+    const bool plain = digits && digits < text.data() + text.size() && *digits == ':';
+    const size_t colon = plain ? static_cast<size_t>(digits - text.data()) : text.find(':');
     if (colon == std::string_view::npos || colon + 1 == text.size()) return out->refuse(at, BadReason::kPair);
     std::string_view index = text.substr(0, colon);
-    uint64_t number = 0;
-    if (!read_index(&index, &number)) return out->refuse(at, BadReason::kPair);
+    if (!plain && !read_index(&index, &number)) return out->refuse(at, BadReason::kPair);
     const std::string_view value = text.substr(colon + 1);
     out->pairs.push_back({number, index, value, static_cast<int64_t>(at) + 1});
     const auto found = std::lower_bound(indices.begin(), indices.end(), std::pair{number, size_t{0}});
     if (found == indices.end() || found->first != number) return true;
     Field& field = out->fields[found->second];
     if (!field.text.empty()) return out->refuse(at, BadReason::kIndexTwice);
-    field = {value, static_cast<int64_t>(at + colon) + 2};
+    field = {.text = value, .column = static_cast<int64_t>(at + colon) + 2, .padded = true};
     return true;
   }
 
   void put_lists(size_t most_bytes, CutLine* out) const {
     out->own.clear();
-    out->own.reserve(kinds.size() * most_bytes);  // its bytes must not move, because fields point to them
+    out->own.reserve(kinds.size() * (most_bytes + 1) + kTextPadding);  // its bytes must not move
     for (size_t i = 0; i < kinds.size(); ++i) {
       if (!kinds[i].is_list()) continue;
       const size_t begin = out->own.size();
@@ -97,7 +103,10 @@ struct PairsCut {
         out->own += kinds[i].part == Part::kIndices ? pair.text : pair.value;
       }
       field.text = std::string_view(out->own).substr(begin);
+      field.padded = true;
+      out->own += '\0';  // a digit of the next list would continue the last number
     }
+    out->own.append(kTextPadding, '\0');
   }
 
   std::vector<FileHeads::Column> columns;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/file_head.h"
+#include "data/number.h"
 
 namespace anabranch::data {
 namespace {
@@ -100,6 +101,7 @@ RowPlan::SlotPlan RowPlan::plan_part(const ColumnRule& rule, int32_t index, File
   made.slot = index;
   made.split = rule.split;
   made.values = rule.values;
+  made.plain_split = std::string_view("0123456789.-").find(rule.split) == std::string_view::npos;
   made.required = rule.required;
   made.transform = rule.transform;
   const std::vector<Step>& steps = rule.transform->steps;
@@ -162,9 +164,17 @@ inline bool RowPlan::write_value(const SlotPlan& plan, const Field& field, const
     row->out += 2;
     return true;
   }
-  if (!apply(*plan.transform, field, source.salt, &row->cell)) {
-    return row->refuse(field, source.place, row->cell.bad);
+  if (field.padded && !field.text.empty() && !field.is_number) {
+    const char* at = field.text.data();
+    bool good = false;
+    if (write_plain(plan, &at, '\0', field, source, row, &good)) return good;
   }
+  return write_cell(plan, apply(*plan.transform, field, source.salt, &row->cell), field, source, row);
+}
+
+// The result of a transform.
+inline bool RowPlan::write_cell(const SlotPlan& plan, bool good, const Field& field, const Source& source, Row* row) {
+  if (!good) return row->refuse(field, source.place, row->cell.bad);
   row->missing += row->cell.filled;
   if (plan.is_float) {
     std::memcpy(row->out++, &row->cell.number, sizeof row->cell.number);
@@ -172,6 +182,33 @@ inline bool RowPlan::write_value(const SlotPlan& plan, const Field& field, const
     std::memcpy(row->out, &row->cell.id, sizeof row->cell.id);
     row->out += 2;
   }
+  return true;
+}
+
+// The fast way of most numbers and integers: the value at *at, up to the end of the padded field or to the character
+// `after`, where *at is then. False, and nothing is written: the text is something else.
+inline bool RowPlan::write_plain(const SlotPlan& plan, const char** at, char after, const Field& field,
+                                 const Source& source, Row* row, bool* good) {
+  const char* const last = field.text.data() + field.text.size();
+  Cell& cell = row->cell;
+  const char* end = nullptr;
+  float number = 0;
+  if (plan.transform->type == Transform::Type::kNumber) {
+    end = fast_float(*at, &number);
+  } else if (plan.transform->type == Transform::Type::kInteger) {
+    end = fast_id(*at, &cell.id);
+  }
+  if (!end || end > last || (end < last && (after == '\0' || *end != after))) return false;
+  *at = end;
+  const bool is_number = plan.transform->type == Transform::Type::kNumber;
+  bool fits = true;
+  if (plan.transform->steps.empty()) {
+    cell.number = number;
+    cell.filled = false;
+  } else {
+    fits = is_number ? plan.transform->apply(number, &cell) : plan.transform->apply(cell.id, true, false, &cell);
+  }
+  *good = write_cell(plan, fits, field, source, row);
   return true;
 }
 
@@ -199,6 +236,17 @@ bool RowPlan::write_list(const SlotPlan& plan, const Source& source, Row* row, u
   Field rest = row->fields[row->places[source.place]];
   const uint32_t before = *count;
   for (;; ++*count) {
+    const char* at = rest.text.data();
+    bool good = false;
+    if (rest.padded && plan.plain_split && !rest.text.empty() &&
+        write_plain(plan, &at, plan.split, rest, source, row, &good)) {
+      if (!good) return false;
+      const auto end = static_cast<size_t>(at - rest.text.data());
+      if (end == rest.text.size()) break;
+      rest.text.remove_prefix(end + 1);
+      rest.column += static_cast<int64_t>(end) + 1;
+      continue;
+    }
     const size_t end = rest.text.find(plan.split);
     if (!write_value(plan, {.text = rest.text.substr(0, end), .column = rest.column}, source, row)) return false;
     if (end == std::string_view::npos) break;

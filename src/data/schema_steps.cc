@@ -30,7 +30,8 @@ struct Arguments {
 std::string field_text(const Json& value, const Arguments& a, const char* what) {
   std::string text = text_of(value, a.where, what);
   AB_CHECK(text.find('\n') == std::string::npos && !text.ends_with('\r'), InvalidArgument,
-           "{}: {} must not contain a line end, because a field of a file cannot, got {}{}", a.where, what, value.dump(),
+           "{}: {} must not contain a line end, because a field of a file cannot, got {}{}", a.where, what,
+           value.dump(),
            std::string_view(what) == "a word" ? ": use line.rstrip(\"\\r\\n\") for the lines of a file" : "");
   return text;
 }

@@ -55,7 +55,7 @@ std::vector<ColumnRef> columns_of(const Json& feature, const std::string& where,
   return columns;
 }
 
-// Which columns are lists is known of libsvm lines; a space cannot be in a value of lines that it divides.
+// Some columns of libsvm lines are lists, and the others are not; a tab cannot be in a value of either kind of lines.
 void check_split(const ColumnRule& rule, const std::string& where, const RowFormat& format) {
   if (format.lines == Lines::kColumns) return;
   AB_CHECK(rule.split != '\t', InvalidArgument, "{}: split must not be a tab, which is between values of a line",
@@ -70,8 +70,8 @@ void check_split(const ColumnRule& rule, const std::string& where, const RowForm
   }
 }
 
-// What stands for an absent value: 0 for a pair, as in other programs for libsvm files. A slot has at least one value,
-// so an empty text was in no line.
+// The value that stands for an absent one: 0 for a pair, as in other programs for libsvm files. A slot has at least one
+// value, so an empty text was in no line.
 void add_absent(const RowFormat& format, ColumnRule* rule, Transform* transform) {
   const bool filled = std::any_of(transform->steps.begin(), transform->steps.end(),
                                   [](const Step& step) { return step.op == Step::Op::kMissing; });
@@ -151,7 +151,7 @@ ColumnRule read_feature(const Json& feature, size_t index, const RowFormat& form
   return rule;
 }
 
-// What the lines of the files are.
+// The kind of the lines.
 void read_lines(const Json& schema, const std::string& where, RowFormat* format) {
   const std::vector<std::string> kinds = {"columns", "libsvm", "multislot"};  // in the order of Lines
   if (schema.contains("lines")) {

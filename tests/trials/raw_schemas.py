@@ -78,7 +78,8 @@ def texts(r, drawn, feature):
 def feature(r, drawn, name):
     """Adds a feature of one column, a list of values, or of two."""
     column = r.choice(drawn.columns)
-    of = [one for one in drawn.columns if (one.type, one.split, one.always) == (column.type, column.split, column.always)]
+    kind = column.type, column.split, column.always
+    of = [one for one in drawn.columns if (one.type, one.split, one.always) == kind]
     chosen = [column] if r.random() < 0.8 else [r.choice(of), r.choice(of)]
     if column.type == "integer" and not column.always and r.random() < 0.1:
         chosen = [column]

@@ -126,8 +126,8 @@ class Trained:
     def warn_of_no_training(self) -> None:
         """Warns if no program trains, so that checkpoints lack the state of the optimizer."""
         if not any(trains(program) for program in self._inner()):
-            warn("Checkpoints: the program trains nothing, so its checkpoints lack the state of the optimizer: pass the "
-                 "program on which minimize was called, not one that was cloned for tests")
+            warn("Checkpoints: the program trains nothing, so its checkpoints lack the state of the optimizer: pass "
+                 "the program on which minimize was called, not one that was cloned for tests")
 
     def check(self, folder: str, status: dict[str, Any]) -> None:
         """Raises InvalidValue unless the variables of the programs are those of a checkpoint, with their shapes."""
@@ -136,8 +136,8 @@ class Trained:
             return
         here, there = ({name for kind in ("dense", "tables") for name in names[kind]} for names in (own, saved))
         raise InvalidValue(
-            "Checkpoints: %s has the variables of another program%s%s. If the model or its optimizer has changed, start "
-            "a run in a new folder, after anabranch.warm_start(program, %r)"
+            "Checkpoints: %s has the variables of another program%s%s. If the model or its optimizer has changed, "
+            "start a run in a new folder, after anabranch.warm_start(program, %r)"
             % (folder, _listed("; the program has also ", here - there), _listed("; the checkpoint has also ",
                there - here), os.path.dirname(folder)))
 

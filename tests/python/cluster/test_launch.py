@@ -376,7 +376,8 @@ def test_a_script_that_never_asks_for_its_role_is_told(tmp_path):
 def test_numbers_after_the_script_are_its_arguments(tmp_path):
     late = command(tmp_path, ROLE) + ["--servers", "1", "--workers=2"]
     done = subprocess.run(late, capture_output=True, text=True, env=environment(), timeout=60)
-    assert "--servers and --workers=2 after" in done.stderr and "Options of the launcher precede the script" in done.stderr
+    assert "--servers and --workers=2 after" in done.stderr
+    assert "Options of the launcher precede the script" in done.stderr
     late = command(tmp_path, ROLE, "--workers", "2") + ["--workers", "4"]
     done = subprocess.run(late, capture_output=True, text=True, env=environment(), timeout=60)
     assert "precede" not in done.stderr

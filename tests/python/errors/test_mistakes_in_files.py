@@ -50,7 +50,7 @@ FILES = [
     ("price,kind\n$15,2\n", "hint   a number must have no unit or currency"),
     ("price,kind\n15%,2\n", "hint   a number must have no unit or currency"),
     ("price,kind\n€15,2\n", "hint   a number must have no unit or currency"),
-    ("price,kind\n1,2\n\n", r"a.csv:3:1: the line has the wrong number of fields \(1, not 2\).*\n.*hint   the line is empty"),
+    ("price,kind\n1,2\n\n", r"3:1: the line has the wrong number of fields \(1, not 2\).*\n.*hint   the line is empty"),
     ("price,kind\n1,\"a\nb\"\n", "hint   a quoted field ends in its line, and a quote in it is written twice"),
     ("price,kind\nred,2\n", r'number: red,2\n *hint   set_bad_rows\("skip"\) lets a pass continue'),
 ]
@@ -67,7 +67,7 @@ def test_numbers_in_other_formats():
     assert "hint   an integer has no decimal point" in refused("id\n7.0\n", name="id", kind="integer")
 
 
-def test_a_pattern_is_no_path():
+def test_a_pattern_instead_of_a_path():
     assert "file part-* does not exist: set_filelist takes paths, not a pattern" in refused(CSV, files=["part-*"])
 
 

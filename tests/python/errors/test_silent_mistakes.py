@@ -1,5 +1,4 @@
-"""Mistakes of a first week that once had no message, or one without a cure: each now has an error or a warning that says
-what to do."""
+"""Mistakes of a first week: each one has a warning or an error that says what to do."""
 import os
 import re
 import warnings
@@ -147,22 +146,22 @@ def swapped_slots():
 
 
 WARNED = [
-    (loss_as_a_target, "mean_0.tmp_0 cannot be computed without y, which feeded_var_names lacks: add it, or save targets"),
-    (logits_as_probabilities, "cross_entropy: input must be probabilities, but fc_0.tmp_1 is the result of a layer without "
-     "activation: use softmax_with_cross_entropy"),
-    (logits_in_log_loss, "log_loss: input must be probabilities, but fc_0.tmp_0 .*use sigmoid_cross_entropy_with_logits"),
-    (probabilities_as_logits, "softmax_with_cross_entropy: logits must be logits, but fc_0.tmp_2 is the result of softmax"),
+    (loss_as_a_target, "mean_0.tmp_0 cannot be computed without y, which feeded_var_names lacks: add it, or save"),
+    (logits_as_probabilities, "cross_entropy: input must be probabilities, but fc_0.tmp_1 is the result of a layer "
+     "without activation: use softmax_with_cross_entropy"),
+    (logits_in_log_loss, "log_loss: input must be probabilities, but fc_0.tmp_0 .*use sigmoid_cross_entropy_with"),
+    (probabilities_as_logits, "softmax_with_cross_entropy: logits must be logits, but fc_0.tmp_2 is the result of"),
     (sigmoid_twice, "sigmoid_cross_entropy_with_logits: x must be logits, but fc_0.tmp_2 is the result of sigmoid"),
-    (label_without_an_axis, r"label y has \[-1\], so that their difference has a value for each pair of rows: give both"),
+    (label_without_an_axis, r"label y has \[-1\], so that their difference has a value for each pair of rows"),
     (minimize_twice, "the program already updates fc_0.b_0, fc_0.w_0, so that each step now does so twice"),
-    (training_a_test_program, "train_from_dataset: the program trains nothing: pass the program on which minimize was"),
-    (checkpoints_of_a_test_program, "checkpoints lack the state of the optimizer: pass the program on which minimize was"),
+    (training_a_test_program, "train_from_dataset: the program trains nothing: pass the program on which minimize"),
+    (checkpoints_of_a_test_program, "checkpoints lack the state of the optimizer: pass the program on which"),
     (empty_files, "train_from_dataset: the data set has no rows: 1 file of set_filelist has no lines"),
     (no_files, "the data set has no rows: set_filelist names no files"),
     (nothing_in_memory, "load_into_memory: the data set has no rows: 1 file of set_filelist has no lines"),
     (smaller_auc_is_better, "BestModel: smaller values of valid_auc count as better, .* pass mode='max'"),
     (early_stopping_of_an_accuracy, "EarlyStopping: smaller values of accuracy count as better, .* pass mode='max'"),
-    (nothing_to_start_from, "nothing was loaded from state/run.* it has fc_0.b_0, fc_0.w_0; the program has other.b, other.w"),
+    (nothing_to_start_from, "nothing was loaded from state/run.* it has fc_0.b_0, fc_0.w_0; the program has other.b"),
     (rows_of_a_growable_table, r"the number of rows 10 is ignored, .* write size=\[-1, 4\]"),
     (swapped_slots, "the number of values is not that of the variable's shape"),
 ]
@@ -323,16 +322,16 @@ REFUSED = [
     (another_optimizer_on_resume, r"has the variables of another program; the program has also .*fc_0.b_0_moment1_0.* "
      r"start a run in a new folder, after anabranch.warm_start\(program, 'run'\)"),
     (folder_instead_of_a_prefix, "model_path must be folder/prefix for files of fluid.save, .* pass 'state/run'"),
-    (one_file_for_all, "the folder has the files all: if the variables were saved in one file, pass its name as filename"),
-    (variable_without_a_slot, 'variable "y" has no value: the data set does not feed it.*\n.*\n.*Name it in set_use_var, '
-     'which names "x"'),
-    (checkpoints_as_a_model, "no file __model__, which save_inference_model writes; it holds checkpoints of a training run"),
+    (one_file_for_all, "the folder has the files all: if the variables were saved in one file, pass its name"),
+    (variable_without_a_slot, 'variable "y" has no value: the data set does not feed it.*\n.*\n.*Name it in '
+     'set_use_var, which names "x"'),
+    (checkpoints_as_a_model, "no file __model__, which save_inference_model writes; it holds checkpoints"),
     (saved_program_as_a_model, "no file __model__, .*; fluid.save has written run there"),
     (folder_of_models, "no file __model__, .*; there is a model in models/first"),
     (vocabulary_with_line_ends, r'a word must not contain a line end, .*: use line.rstrip\("\\r\\n"\)'),
     (vocabulary_of_a_windows_file, "a word must not contain a line end"),
     (missing_word_with_a_line_end, "the value must not contain a line end"),
-    (set_as_a_vocabulary, "vocabulary of kind must be a str, a number or a list, got"),
+    (set_as_a_vocabulary, "vocabulary of kind must be a list, got"),
     (file_as_a_vocabulary, "the words must be a list"),
     (one_row_without_a_list, r"column price must be a list or an array of values, got int; a single row is \[row\]"),
     (raw_rows_to_run, "raw rows are for run_rows"),

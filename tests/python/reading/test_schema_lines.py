@@ -1,5 +1,5 @@
-"""``anabranch.Schema`` over files of MultiSlot and libsvm lines: the bits of reader, rows and server, and what a mistake
-says. tests/trials/raw_rows.py compares random schemas and lines."""
+"""``anabranch.Schema`` over files of MultiSlot and libsvm lines: the bits of reader, rows and server, and mistakes.
+tests/trials/raw_rows.py compares random schemas and lines."""
 import json
 
 import numpy as np
@@ -112,7 +112,7 @@ def test_a_model_gives_the_same_scores(tmp_path, make, text, rows, labels):
     made = make()
     inputs = made.inputs(*[name for name in made if name not in labels])
     parts = []
-    for name, value in inputs.items():
+    for value in inputs.values():
         wide = fluid.layers.cast(value, "float32")
         parts.append(fluid.layers.sequence_pool(wide, "sum") if value.lod_level else wide)
     score = fluid.layers.concat(parts, 1)
@@ -164,7 +164,7 @@ BAD_ROWS = [
     (of_slots, "words", {"words": ["a b"]}, "column words: a value of a list contains the separator"),
     (of_slots, "words", {"words": "a\tb"}, "column words: a text must not contain a tab"),
     (of_slots, "size", {"size": [1, 2]}, "column size: the number of values is not that of the variable's shape"),
-    (of_slots, "size", {"sise": [1, 2]}, "there is no column size, got sise; did you mean sise?"),
+    (of_slots, "size", {"sizes": [1, 2]}, "there is no column size, got sizes; did you mean sizes?"),
     (of_slots, "size", [1, 2], "must be a dict, because the schema has the names of the columns"),
     (of_pairs, "dense", [1, 2], "must be a dict"),
     (of_pairs, "ids", {"index 40-": [39]}, "column index 40-: an index is outside of the range of the column"),

@@ -250,7 +250,7 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
 
 
 def _other_contents(folder: str) -> str:
-    """What a folder without a program file seems to hold, for a message."""
+    """The likely contents of a folder without a program file, for a message."""
     names = sorted(os.listdir(folder))
     prefixes = [name[:-len(".pdparams")] for name in names if name.endswith(".pdparams")]
     if prefixes:

@@ -248,8 +248,8 @@ class Optimizer(Rated, Described):
                    and "Param" in op.input_names for name in op.input("Param")}
         again = [param.name for param, grad in params_grads if grad is not None and param.name in updated]
         if again:
-            user_warnings.warn("%s: the program already updates %s%s, so that each step now does so twice: minimize was "
-                               "called before; call it once, for the sum of the losses if there are several"
+            user_warnings.warn("%s: the program already updates %s%s, so that each step now does so twice: minimize "
+                               "was called before; call it once, for the sum of the losses if there are several"
                                % (type(self).__name__, ", ".join(again[:3]), ", ..." if len(again) > 3 else ""))
 
     # ---- public
