@@ -262,7 +262,8 @@ def _wait(processes: Sequence[Watched], followed: Sequence[Watched], grace_s: fl
         if all(p.serves for p in running):
             done_at = time.monotonic() if done_at is None else done_at
             if time.monotonic() - done_at > grace_s:
-                _say(out, "%s still ran %g s after all workers had ended: ended"
+                _say(out, "%s still ran %g s after all workers had ended: ended. Each worker must call "
+                     "fleet.stop_worker() at its end"
                      % (", ".join(p.name for p in running), grace_s))
                 return 0
         time.sleep(_POLL_S)

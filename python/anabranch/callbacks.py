@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from .fluid.errors import InvalidValue, NotAllowed, Unavailable, UnknownName
 from .loops import Loop
 
 __all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
+
+#: Names of metrics of which larger values are better.
+_LARGER = re.compile(r"(^|[_@/ -])g?(auc|acc|accuracy|precision|recall|f1|ndcg|map|mrr|hits?|bleu|r2)([_@/ -]|$)")
 
 
 class Callback:
@@ -62,8 +66,13 @@ class Callback:
 class _Best(Callback):
     """Monitors a value from epoch to epoch."""
 
-    def __init__(self, value: str, mode: str, least: float) -> None:
+    def __init__(self, value: str, mode: str | None, least: float) -> None:
         what = type(self).__name__
+        if mode is None:
+            mode = "min"
+            if _LARGER.search(value.lower()):
+                user_warnings.warn("%s: smaller values of %s count as better, which are worse in most metrics of this "
+                                   "name: pass mode='max', or mode='min' if this is intended" % (what, value))
         if mode not in ("min", "max"):
             raise InvalidValue("%s: mode must be 'min' or 'max', got %r" % (what, mode))
         if not least >= 0:
@@ -109,7 +118,8 @@ class EarlyStopping(_Best):
     Args:
         value (str): name of a value that is passed to ``loop.log_epoch`` or ``loop.log``.
         patience (int): number of epochs without an improvement, at least 1. Default 3.
-        mode (str): "min": smaller values are better; "max": larger values are better. Default "min".
+        mode (str, optional): "min": smaller values are better; "max": larger values are better. Default: "min", with a
+            warning if the value has the name of a metric such as "auc".
         least (float): minimum change that counts as an improvement, at least 0. Default 0.
 
     Raises:
@@ -125,7 +135,7 @@ class EarlyStopping(_Best):
         (7, 'test_loss has not improved on 0.5 since epoch 6')
     """
 
-    def __init__(self, value: str, patience: int = 3, mode: str = "min", least: float = 0.0) -> None:
+    def __init__(self, value: str, patience: int = 3, mode: str | None = None, least: float = 0.0) -> None:
         super().__init__(value, mode, least)
         if not isinstance(patience, int) or patience < 1:
             raise InvalidValue("EarlyStopping: patience must be at least 1, got %r" % (patience,))
@@ -158,7 +168,8 @@ class BestModel(_Best):
         path (str): prefix of the files. The folder is created if necessary.
         value (str): name of a value that is passed to ``loop.log_epoch`` or ``loop.log``.
         program (Program): program whose parameters and optimizer state are kept.
-        mode (str): "min": smaller values are better; "max": larger values are better. Default "min".
+        mode (str, optional): "min": smaller values are better; "max": larger values are better. Default: "min", with a
+            warning if the value has the name of a metric such as "auc".
         restore (bool): loads the best parameters at the end of the loop. Default True.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
 
@@ -178,7 +189,7 @@ class BestModel(_Best):
         (1, 0.25)
     """
 
-    def __init__(self, path: str, value: str, program: Any, mode: str = "min", restore: bool = True,
+    def __init__(self, path: str, value: str, program: Any, mode: str | None = None, restore: bool = True,
                  scope: Any = None) -> None:
         super().__init__(value, mode, 0.0)
         self.path, self._restore = os.fspath(path), restore

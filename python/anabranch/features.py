@@ -218,12 +218,13 @@ def plain(value, what):
     >>> plain((np.int64(3), 2.5), "bounds")
     [3, 2.5]
     """
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple, range, np.ndarray)):
         return [plain(one, what) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, _PLAIN) or (isinstance(value, numbers.Real) and value != value):
-        raise InvalidType("%s must be a str or a number, got %r" % (what, value))
+        raise InvalidType("%s must be %s, got %r"
+                          % (what, "a list" if hasattr(value, "__iter__") else "a str or a number", value))
     return value
 
 

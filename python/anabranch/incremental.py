@@ -18,6 +18,7 @@ from .fluid.framework.dtype import numpy_dtype
 from .fluid.growable_table import is_growable
 from .fluid.io import tables
 from .fluid.io.variables import is_parameter, is_persistable
+from .fluid.user_warnings import warn
 
 __all__ = ["WarmStart", "warm_start"]
 
@@ -119,6 +120,10 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
             continue
         used.add(name)
     done.unused = sorted((set(values) | set(files)) - used)
+    if needed and not used:
+        warn("warm_start: nothing was loaded from %s, which has no variable of the program: it has %s; the program has "
+             "%s. Set names with param_attr and bias_attr, or pass rename={...}"
+             % (saved, _some(done.unused), _some(done.fresh)))
     _choose_constants(constants.values([program], scope), new, done, learning_rate)
     for name, value in new.items():
         if isinstance(value, np.ndarray):
@@ -126,6 +131,10 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
         else:
             (scope.find_var(name) or scope.var(name))._assign(value)
     return done
+
+
+def _some(names):
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "none"
 
 
 def _choose_constants(given, new, done, source):

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TextIO
 
-from . import _preflight, run
+from . import _launched, _preflight, run
 from ._imports import needs_fluid
 from ._kubernetes import manifest
 from ._processes import STARTS, Process, end_all, free_ports, watch
@@ -36,7 +36,7 @@ STATE = "FLAGS_ps_state_dir"
 _HELD = "launcher"
 #: Variables that define the role of a process: those of the launcher's own environment are not passed on.
 _ROLES = frozenset(["TRAINING_ROLE", "PADDLE_TRAINING_ROLE", "PADDLE_TRAINER_ID", "PADDLE_PSERVERS_IP_PORT_LIST",
-                    "PADDLE_PSERVERS", "CURRENT_ENDPOINT", RESUME, STARTS])
+                    "PADDLE_PSERVERS", "CURRENT_ENDPOINT", RESUME, STARTS, _launched.SCRIPT])
 #: Passed on to other machines, in addition to flags.
 _PASSED_ON = frozenset(["CPU_NUM", "PYTHONPATH", "http_proxy", "https_proxy", "no_proxy", "NO_PROXY"])
 
@@ -111,6 +111,8 @@ def environment(plan: Plan, role: Role, base: Mapping[str, str]) -> dict[str, st
     env.update(PADDLE_TRAINERS_NUM=str(len(plan.workers)), PADDLE_TRAINER_ENDPOINTS=",".join(plan.workers),
                PADDLE_CURRENT_ENDPOINT=role.endpoint, POD_IP=host, PADDLE_PORT=port, PYTHONUNBUFFERED="1",
                TRAINING_ROLE="PSERVER" if role.serves else "TRAINER")
+    if len(plan.servers) + len(plan.workers) > 1:
+        env[_launched.SCRIPT] = os.path.abspath(plan.command[0])
     if plan.servers:
         env["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(plan.servers)
     if not role.serves:
@@ -241,6 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     made = parser()
     args = made.parse_args(argv)
+    _warn_of_late_options(made, args)
     if args.nproc:
         args.servers, args.workers = 0, args.nproc
     if args.print_kubernetes:
@@ -254,6 +257,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     plan = Plan([""] * args.servers, [""] * args.workers, [args.script, *args.args], args.log_dir, resume=args.resume,
                 echo=not args.quiet, server_grace_s=args.server_grace, restarts=args.restarts)
     return ended("launch", lambda: _started(plan, args.ray, args.cpus))
+
+
+def _warn_of_late_options(made: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Says that numbers of processes after the script are arguments of the script, unless others precede it."""
+    given = any(getattr(args, name) != made.get_default(name) for name in ("servers", "workers", "nproc"))
+    late = [one for one in args.args if one.partition("=")[0] in ("--servers", "--workers", "--nproc")]
+    if late and not given:
+        sys.stderr.write("launch: %s after %s %s of the script, so the launcher starts %d server and %d worker. "
+                         "Options of the launcher precede the script: anabranch launch %s N %s\n"
+                         % (" and ".join(late), args.script, "is an argument" if len(late) == 1 else "are arguments",
+                            args.servers, args.workers, " N ".join(late), args.script))
 
 
 def _print_kubernetes(args: argparse.Namespace) -> int:

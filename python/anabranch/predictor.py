@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,10 @@ from .following.trial import Trial
 from .schema import Schema
 
 __all__ = ["Predictor"]
+
+# Texts of the engine's errors about inputs.
+_OTHER_DTYPE = re.compile(r"input \S+ must be (\w+), got \w+")
+_NO_ARRAY = "arrays are of dtype"
 
 
 class Predictor:
@@ -185,9 +190,25 @@ class Predictor:
                                 return_numpy)
 
     def _run(self, values, return_numpy=True):
-        outputs = self._engine.run(values, return_numpy)
+        try:
+            outputs = self._engine.run(values, return_numpy)
+        except ValueError as error:
+            self._advise(error)
+            raise
         self._version = self._engine.version
         return outputs
+
+    def _advise(self, error):
+        """Raises an error of the inputs again if it has a likely cause."""
+        dtype = _OTHER_DTYPE.search(str(error))
+        if dtype:
+            advice = "; pass numpy.array(value, %r)" % dtype.group(1)
+        elif self.schema is not None and _NO_ARRAY in str(error):
+            advice = "; raw rows are for run_rows"
+        else:
+            return
+        first, line, rest = getattr(error, "message", str(error)).partition("\n")
+        raise type(error)(first + advice + line + rest) from None
 
     def _candidate(self):
         """The version that answers a share of the runs, or None."""

@@ -49,12 +49,64 @@ class Schema:
     def __init__(self, separator: str = ",", header: bool = True, ragged: bool = False) -> None:
         if not isinstance(separator, str):
             raise InvalidType("Schema: separator must be a str, got %s" % type(separator).__name__)
-        self._form = {"version": 1, "separator": separator, "header": bool(header), "ragged": bool(ragged)}
-        self._features: dict[str, Feature] = {}
-        self._readers: dict[tuple[str, ...], tuple[Any, Any]] = {}      # of feed: names -> (slots, reader)
-        _core.check_schema(self._text([]))
+        self._describe({"separator": separator, "header": bool(header), "ragged": bool(ragged)})
 
-    def number(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None) -> Feature:
+    @classmethod
+    def multislot(cls, slots: Sequence[str]) -> Schema:
+        """Creates a schema for files of MultiSlot lines, in which each slot is the number of its values and the values.
+
+        The columns are the slots. A feature with ``split=" "`` takes all values of a slot; any other takes the value
+        of a slot that has only one.
+
+        Args:
+            slots (list of str): a name for each slot of a line, in their order, also for those that no feature uses.
+
+        Returns:
+            Schema: a schema without features.
+
+        Raises:
+            TypeError: ``slots`` is not a list of str.
+            ValueError: it is empty, or a name occurs twice.
+
+        Examples:
+            >>> import anabranch
+            >>> schema = anabranch.Schema.multislot(["price", "words", "clicked"])
+            >>> price = schema.number("price").log()
+            >>> words = schema.text("words", split=" ").hash(1000)
+            >>> schema.feed([{"price": 0, "words": ["red", "hat"]}])["words"].lod()
+            [[0, 2]]
+        """
+        if not isinstance(slots, (list, tuple)) or not all(isinstance(name, str) for name in slots):
+            raise InvalidType("Schema.multislot: slots must be a list of str, got %r" % (slots,))
+        return cls._of({"lines": "multislot", "slots": list(slots)})
+
+    @classmethod
+    @arguments.collects_unknown
+    def libsvm(cls, **unknown: arguments.Unpack[arguments.Nothing]) -> Schema:
+        """Creates a schema for files of libsvm lines: ``label index:value index:value``.
+
+        The columns are ``"label"``, ``"qid"`` (the number after ``qid:``), an index (int), and the lists ``"index"``
+        and ``"value"`` of all indices and values of a line, or those of a range, such as ``"index 14-39"`` or
+        ``"value 40-"``. Features of lists need ``split=" "``. A number or an integer whose index a line or a row lacks
+        is 0 unless the feature has a step ``missing``.
+
+        Returns:
+            Schema: a schema without features.
+
+        Examples:
+            >>> import anabranch
+            >>> schema = anabranch.Schema.libsvm()
+            >>> dense = schema.number(range(1, 4), "dense").log()
+            >>> ids = schema.text("index 4-", "ids", split=" ").hash(1000)
+            >>> schema.feed([{2: 0, "index 4-": [7, 9]}])["dense"].tolist()
+            [[0.0, 0.0, 0.0]]
+        """
+        if unknown:
+            arguments.refuse(Schema.libsvm, unknown)
+        return cls._of({"lines": "libsvm"})
+
+    def number(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None,
+               values: int | None = None) -> Feature:
         """Adds a feature of numbers (float32).
 
         An empty field and NaN are missing. A row is malformed if a value is missing and no step ``missing`` replaces
@@ -63,7 +115,8 @@ class Schema:
         Args:
             columns (str|int|list): a column, or several, whose values become one vector.
             name (str, optional): name of the feature. Default: the name of the column.
-            split (str, optional): character that separates the values of a list of any length.
+            split (str, optional): character that separates the values of a list.
+            values (int, optional): number of values of each list, which become one vector. Default: any number.
 
         Returns:
             Feature: the feature, to which steps can be added.
@@ -72,15 +125,17 @@ class Schema:
             ValueError: a column or the name does not fit the schema.
             TypeError: an argument has the wrong type.
         """
-        return self._add("number", columns, name, split)
+        return self._add("number", columns, name, split, values)
 
-    def integer(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None) -> Feature:
+    def integer(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None,
+                values: int | None = None) -> Feature:
         """Adds a feature of integers (int64), such as ids that need no hash.
 
         Args:
             columns (str|int|list): a column, or several.
             name (str, optional): name of the feature. Default: the name of the column.
-            split (str, optional): character that separates the values of a list of any length.
+            split (str, optional): character that separates the values of a list.
+            values (int, optional): number of values of each list, which become one vector. Default: any number.
 
         Returns:
             Feature: the feature, to which steps can be added.
@@ -89,9 +144,10 @@ class Schema:
             ValueError: a column or the name does not fit the schema.
             TypeError: an argument has the wrong type.
         """
-        return self._add("integer", columns, name, split)
+        return self._add("integer", columns, name, split, values)
 
-    def text(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None) -> Feature:
+    def text(self, columns: str | int | Sequence[Any], name: str | None = None, split: str | None = None,
+             values: int | None = None) -> Feature:
         """Adds a feature of text, which the step ``hash`` or ``vocabulary`` changes to ids (int64).
 
         Empty text is valid unless the feature has the step ``missing`` or ``required``.
@@ -99,7 +155,8 @@ class Schema:
         Args:
             columns (str|int|list): a column, or several.
             name (str, optional): name of the feature. Default: the name of the column.
-            split (str, optional): character that separates the values of a list of any length.
+            split (str, optional): character that separates the values of a list.
+            values (int, optional): number of values of each list, which become one vector. Default: any number.
 
         Returns:
             Feature: the feature, to which steps can be added.
@@ -108,7 +165,7 @@ class Schema:
             ValueError: a column or the name does not fit the schema.
             TypeError: an argument has the wrong type.
         """
-        return self._add("text", columns, name, split)
+        return self._add("text", columns, name, split, values)
 
     def label(self, column: str | int, low: float = 0, high: float = 1, dtype: str = "int64",
               name: str | None = None) -> Feature:
@@ -296,7 +353,7 @@ class Schema:
         """
         _core.check_schema(text)
         form = json.loads(text)
-        made = cls(form["separator"], form["header"], form["ragged"])
+        made = cls._of({key: value for key, value in form.items() if key not in ("version", "features")})
         for feature in form["features"]:
             name = feature.pop("name")
             made._features[name] = Feature(made, name, feature)
@@ -328,6 +385,18 @@ class Schema:
         return dict(self.__dict__, _readers={})
 
     # ---- of this package
+
+    @classmethod
+    def _of(cls, form):
+        made = cls.__new__(cls)
+        made._describe(form)
+        return made
+
+    def _describe(self, form):
+        self._form = {"version": 1, **form}
+        self._features: dict[str, Feature] = {}
+        self._readers: dict[tuple[str, ...], tuple[Any, Any]] = {}      # of feed: names -> (slots, reader)
+        _core.check_schema(self._text([]))
 
     def _changed(self) -> None:
         self._readers.clear()
@@ -362,8 +431,8 @@ class Schema:
                                % (text[e.start], text[max(e.start - 30, 0):e.start + 30])) from None
         return text
 
-    def _add(self, kind, columns, name, split):
-        listed = [_column(one) for one in (columns if isinstance(columns, (list, tuple)) else [columns])]
+    def _add(self, kind, columns, name, split, values=None):
+        listed = [_column(one) for one in (columns if isinstance(columns, (list, tuple, range)) else [columns])]
         if name is None:
             if len(listed) != 1:
                 raise InvalidValue("Schema.%s: name must be given for %d columns" % (kind, len(listed)))
@@ -371,6 +440,8 @@ class Schema:
         form = {"type": kind, "columns": listed, "steps": []}
         if split is not None:
             form["split"] = split
+        if values is not None:
+            form["values"] = plain(values, "Schema.%s: values" % kind)
         return self._put(Feature(self, name, form))
 
     def _put(self, feature):

@@ -27,7 +27,7 @@ template <class T> struct Held : T {
 
 struct Source {
   int64_t child;
-  data::ArrowType type;
+  std::optional<data::ArrowType> type;  // none: the table lacks the column
   char split;
 };
 
@@ -37,28 +37,35 @@ void check(data::ArrowArrayStream* stream, int code) {
   AB_THROW(InvalidArgument, "rows: the Arrow stream failed: {}", why ? why : "no reason was given");
 }
 
-int64_t position(const Column& column, const data::ArrowSchema& schema) {
-  if (column.number >= 0) {
+// -1: the table has no such column, and need not have it.
+int64_t position(const Column& column, bool by_position, const data::ArrowSchema& schema) {
+  if (by_position) {
     AB_CHECK(column.number < schema.n_children, InvalidArgument,
              "rows: the table must have a column {}, got {} columns", column.number, schema.n_children);
     return column.number;
   }
   std::vector<std::string> names;
   for (int64_t i = 0; i < schema.n_children; ++i) names.emplace_back(schema.children[i]->name);
-  const auto found = std::find(names.begin(), names.end(), column.name);
+  const std::string name = column.shown();
+  const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) {
     AB_CHECK(std::find(found + 1, names.end(), column.name) == names.end(), InvalidArgument,
-             "rows: the table has the column {} more than once", column.name);
+             "rows: the table has the column {} more than once", name);
     return found - names.begin();
   }
-  AB_THROW(InvalidArgument, "rows: the table has no column {}, got {}{}", column.name,
-           names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), near_name(column.name, names));
+  if (column.optional) return -1;
+  AB_THROW(InvalidArgument, "rows: the table has no column {}, got {}{}", name,
+           names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), near_name(name, names));
 }
 
-std::vector<Source> sources_of(const data::ArrowSchema& schema, const std::vector<Column>& columns) {
+std::vector<Source> sources_of(const data::ArrowSchema& schema, const data::RowInputs& inputs) {
   std::vector<Source> sources;
-  for (const Column& column : columns) {
-    const int64_t child = position(column, schema);
+  for (const Column& column : inputs.columns()) {
+    const int64_t child = position(column, inputs.takes_lists(), schema);
+    if (child < 0) {
+      sources.push_back({-1, std::nullopt, 0});
+      continue;
+    }
     data::ArrowType type(*schema.children[child], column.shown());
     AB_CHECK(!type.is_list() || !column.two_splits, InvalidArgument, "rows: column {}: {}, got lists", column.shown(),
              data::RowInputs::kTwoSplits);
@@ -78,8 +85,9 @@ void add_row(const data::ArrowArray& batch, int64_t row, const std::vector<Sourc
   AB_CHECK(!data::is_null(batch, row), InvalidArgument, "row {}: a row must have values, got null", inputs->rows());
   for (size_t i = 0; i < sources.size(); ++i) {
     const Source& source = sources[i];
+    if (!source.type) continue;
     try {
-      texts[i] = source.type.text(*batch.children[source.child], row, source.split, &own[i]);
+      texts[i] = source.type->text(*batch.children[source.child], row, source.split, &own[i]);
     } catch (const Error& e) {
       AB_THROW(InvalidArgument, "row {}: column {}: {}", inputs->rows(), inputs->columns()[i].shown(), e.message());
     }
@@ -94,16 +102,17 @@ bool has_null(const data::ArrowArray& batch, int64_t row, int64_t count) {
   return false;
 }
 
-// Runs of rows column by column; row by row where one is refused, for the error, and where there are few.
-void add_batch(const data::TableBatch& batch, const std::vector<Source>& sources, const data::TableColumns& table,
+// Runs of rows column by column; row by row where one is refused, for the error, where there are few, and without a
+// table.
+void add_batch(const data::TableBatch& batch, const std::vector<Source>& sources, const data::TableColumns* table,
                data::RowInputs* inputs) {
   constexpr int64_t kFew = 16;
   const auto scratch = std::make_unique<data::TableColumns::Scratch>(sources.size());
   const int64_t end = batch.array.offset + batch.array.length;
   for (int64_t row = batch.array.offset; row < end;) {
     const int64_t run = std::min(data::ValueRun::kRows, end - row);
-    const bool whole = run > kFew && !has_null(batch.array, row, run);
-    if (whole && inputs->add(table, batch, row, run, scratch.get())) {
+    const bool whole = table && run > kFew && !has_null(batch.array, row, run);
+    if (whole && inputs->add(*table, batch, row, run, scratch.get())) {
       row += run;
       continue;
     }
@@ -123,17 +132,20 @@ void add_arrow_rows(nb::handle table, data::RowInputs* inputs) {
   check(stream, stream->get_schema(stream, &schema));
   AB_CHECK(std::string_view(schema.format) == "+s", InvalidArgument,
            "rows must be a table with columns, got the Arrow type {}", schema.format);
-  const std::vector<Source> sources = sources_of(schema, inputs->columns());
-  std::vector<data::TableColumn> types;
-  for (const Source& source : sources) types.push_back({&source.type, source.split});
-  const data::TableColumns columns = inputs->table(std::move(types));
+  const std::vector<Source> sources = sources_of(schema, *inputs);
+  std::optional<data::TableColumns> columns;
+  if (inputs->lines() == data::Lines::kColumns) {
+    std::vector<data::TableColumn> types;
+    for (const Source& source : sources) types.push_back({source.type ? &*source.type : nullptr, source.split});
+    columns.emplace(inputs->table(std::move(types)));
+  }
   for (;;) {
     data::TableBatch batch;
     check(stream, stream->get_next(stream, &batch.array));
     if (!batch.array.release) return;
     for (const Source& source : sources) batch.places.push_back(source.child);
-    columns.prepare(&batch, nullptr);
-    add_batch(batch, sources, columns, inputs);
+    if (columns) columns->prepare(&batch, nullptr);
+    add_batch(batch, sources, columns ? &*columns : nullptr, inputs);
   }
 }
 

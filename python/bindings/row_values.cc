@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -60,6 +61,8 @@ RowReader::RowReader(data::RowInputs inputs)
                                       : nb::int_(column.number).release().ptr();
     if (PyUnicode_CheckExact(key)) PyUnicode_InternInPlace(&key);
     keys_.push_back(nb::steal(key));
+    const std::string shown = column.shown();
+    spelled_.push_back(nb::str(shown.c_str(), shown.size()));
   }
 }
 
@@ -82,16 +85,25 @@ void RowReader::read_row(nb::handle row) {
            row_name(), Py_TYPE(row.ptr())->tp_name);
   std::vector<nb::object> held;  // items that a mapping makes when it is read
   for (size_t i = 0; i < keys_.size(); ++i) {
-    PyObject* const key = keys_[i].ptr();
-    PyObject* const value = is_dict ? PyDict_GetItemWithError(row.ptr(), key) : PyObject_GetItem(row.ptr(), key);
-    if (!value) {
-      PyErr_Clear();
-      lacks(i, row);
-    }
-    if (!is_dict) held.push_back(nb::steal(value));
+    const nb::object value = of_column(row, i, is_dict);
+    if (!is_dict) held.push_back(value);
     set(i, value);
   }
   add();
+}
+
+// None if it may be absent. A number of a column may also be spelled, as JSON has no other keys.
+nb::object RowReader::of_column(nb::handle table, size_t column, bool is_dict) const {
+  const bool numbered = inputs_.columns()[column].number >= 0;
+  for (const nb::object* key : {&keys_[column], numbered ? &spelled_[column] : nullptr}) {
+    if (!key) break;
+    PyObject* const value =
+        is_dict ? PyDict_GetItemWithError(table.ptr(), key->ptr()) : PyObject_GetItem(table.ptr(), key->ptr());
+    if (value) return is_dict ? nb::borrow(value) : nb::steal(value);
+    PyErr_Clear();
+  }
+  if (!inputs_.columns()[column].optional) lacks(column, table);
+  return nb::none();
 }
 
 // By position, as in a file.
@@ -99,7 +111,7 @@ void RowReader::read_fields(nb::handle row) {
   const auto count = static_cast<int64_t>(nb::len(row));
   for (size_t i = 0; i < keys_.size(); ++i) {
     const Column& column = inputs_.columns()[i];
-    AB_CHECK(column.number >= 0, InvalidArgument,
+    AB_CHECK(inputs_.takes_lists(), InvalidArgument,
              "{} must be a dict, because the schema has the names of the columns, got {}", row_name(),
              Py_TYPE(row.ptr())->tp_name);
     AB_CHECK(column.number < count, InvalidArgument, "{}: it must have a column {}, got {} values", row_name(),
@@ -113,29 +125,29 @@ void RowReader::read_fields(nb::handle row) {
 
 void RowReader::read_columns(nb::handle table) {
   std::vector<nb::object> columns;
+  size_t first = keys_.size();  // of those that are there
   for (size_t i = 0; i < keys_.size(); ++i) {
-    PyObject* value = PyObject_GetItem(table.ptr(), keys_[i].ptr());
-    if (!value) {
-      PyErr_Clear();
-      lacks(i, table);
-    }
-    nb::object column = nb::steal(value);
+    columns.push_back(of_column(table, i, false));
+    nb::object& column = columns.back();
+    if (column.is_none() && inputs_.columns()[i].optional) continue;
     AB_CHECK(!are_dates(column), InvalidArgument, "column {}: {}, got {}", inputs_.columns()[i].shown(), kDates,
              text_of(column.attr("dtype")));
     if (nb::hasattr(column, "tolist")) column = column.attr("tolist")();
-    AB_CHECK(is_rows(column), InvalidArgument, "column {} must be a list or an array of values, got {}",
+    AB_CHECK(is_rows(column), InvalidArgument,
+             "column {} must be a list or an array of values, got {}; a single row is "
+             "[row]",
              inputs_.columns()[i].shown(), Py_TYPE(column.ptr())->tp_name);
-    AB_CHECK(nb::len(column) == nb::len(columns.empty() ? column : columns.front()), InvalidArgument,
-             "columns must have the same length, got {} for {} and {} for {}", nb::len(columns.front()),
-             inputs_.columns()[0].shown(), nb::len(column), inputs_.columns()[i].shown());
-    columns.push_back(std::move(column));
+    first = std::min(first, i);
+    AB_CHECK(nb::len(column) == nb::len(columns[first]), InvalidArgument,
+             "columns must have the same length, got {} for {} and {} for {}", nb::len(columns[first]),
+             inputs_.columns()[first].shown(), nb::len(column), inputs_.columns()[i].shown());
   }
-  const size_t rows = columns.empty() ? 0 : nb::len(columns.front());
+  const size_t rows = first == keys_.size() ? 0 : nb::len(columns[first]);
   for (size_t row = 0; row < rows; ++row) {
     for (size_t i = 0; i < columns.size(); ++i) {
       PyObject* list = columns[i].ptr();
       const auto at = static_cast<Py_ssize_t>(row);
-      set(i, PyList_Check(list) ? PyList_GetItem(list, at) : PyTuple_GetItem(list, at));
+      set(i, list == Py_None ? list : PyList_Check(list) ? PyList_GetItem(list, at) : PyTuple_GetItem(list, at));
     }
     add();
   }

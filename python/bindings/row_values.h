@@ -31,6 +31,7 @@ class RowReader {
   void read_columns(nb::handle table);
   void read_row(nb::handle row);
   void read_fields(nb::handle row);
+  nb::object of_column(nb::handle table, size_t column, bool is_dict) const;
   void add() { inputs_.add(texts_); }
   void set(size_t column, nb::handle value) { texts_[column] = text(column, value, &own_[column]); }
   std::string_view text(size_t column, nb::handle value, std::string* own) const;
@@ -42,6 +43,7 @@ class RowReader {
 
   data::RowInputs inputs_;
   std::vector<nb::object> keys_;         // of dicts, one per column
+  std::vector<nb::object> spelled_;      // the same as text, as JSON has them
   std::vector<std::string> own_;         // memory of texts that no Python object holds
   std::vector<std::string_view> texts_;  // of the current row
 };

@@ -66,6 +66,36 @@ const uint8_t* validity(const ArrowArray& array) {
 
 bool has_bit(const uint8_t* bits, int64_t i) { return bits[i / 8] >> (i % 8) & 1; }
 
+constexpr uint32_t kQuietNan = 0x7fc00000;  // a number becomes NaN if these bits are set in it
+
+// For four bits of a bitmap: the bits to set in four numbers.
+struct NanMasks {
+  alignas(16) uint32_t of[16][4];
+  constexpr NanMasks() : of{} {
+    for (uint32_t bits = 0; bits < 16; ++bits) {
+      for (uint32_t i = 0; i < 4; ++i) of[bits][i] = bits >> i & 1 ? 0 : kQuietNan;
+    }
+  }
+};
+constexpr NanMasks kNanMasks;
+
+// Numbers without a bit become NaN. Eight at a time, most of which have all bits.
+void set_nan(const uint8_t* bits, int64_t begin, int64_t count, float* out) {
+  constexpr int64_t kEight = 8;
+  int64_t i = 0;
+  for (; i < count && (begin + i) % kEight; ++i) out[i] = has_bit(bits, begin + i) ? out[i] : NAN;
+  for (; i + kEight <= count; i += kEight) {
+    const uint8_t eight = bits[(begin + i) / kEight];
+    if (eight == 0xff) continue;
+    uint32_t words[kEight];
+    std::memcpy(words, out + i, sizeof words);
+    for (int k = 0; k < 4; ++k) words[k] |= kNanMasks.of[eight & 15][k];
+    for (int k = 0; k < 4; ++k) words[4 + k] |= kNanMasks.of[eight >> 4][k];
+    std::memcpy(out + i, words, sizeof words);
+  }
+  for (; i < count; ++i) out[i] = has_bit(bits, begin + i) ? out[i] : NAN;
+}
+
 }  // namespace
 
 bool is_null(const ArrowArray& array, int64_t i) {
@@ -142,9 +172,7 @@ bool ArrowType::numbers(const ArrowArray& array, int64_t row, int64_t count, flo
   } else {
     of_integer_type(fill);
   }
-  if (const uint8_t* const bits = validity(array)) {
-    for (int64_t i = 0; i < count; ++i) out[i] = has_bit(bits, begin + i) ? out[i] : NAN;
-  }
+  if (const uint8_t* const bits = validity(array)) set_nan(bits, begin, count, out);
   return clear;
 }
 

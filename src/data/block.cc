@@ -36,7 +36,7 @@ std::string excerpt(const std::string& text, int64_t column) {
 
 const char* bad_reason_text(BadReason reason) {
   switch (reason) {
-    case BadReason::kLineEnds: return "the line ends before it";
+    case BadReason::kLineEnds: return "the line ends too early";
     case BadReason::kCountNotNumber: return "the number of values is not a number";
     case BadReason::kCountNegative: return "the number of values is negative";
     case BadReason::kCountZero: return "the number of values is 0: pad empty slots where the data is made";
@@ -56,6 +56,7 @@ const char* bad_reason_text(BadReason reason) {
     case BadReason::kRange: return "a value is out of range";
     case BadReason::kVocabulary: return "a text is not in the vocabulary";
     case BadReason::kSeparator: return "an item of a list contains the separator";
+    case BadReason::kIndexTwice: return "the line has two values for this index";
   }
   return "";
 }

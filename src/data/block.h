@@ -36,8 +36,9 @@ enum class BadReason : int32_t {
   kRange,           // CSV: a value outside of the range
   kVocabulary,      // CSV: a text that is not in the vocabulary
   kSeparator,       // a table: an item of a list contains the separator of lists
+  kIndexTwice,      // libsvm: two pairs have the index of a column
 };
-inline constexpr BadReason kLastBadReason = BadReason::kSeparator;
+inline constexpr BadReason kLastBadReason = BadReason::kIndexTwice;
 
 struct BadRow {
   int64_t line = 0;    // within the chunk, from 0
@@ -50,6 +51,8 @@ struct BadRow {
 };
 
 const char* bad_reason_text(BadReason reason);
+// The likely cause and its cure; empty if none is known.
+const char* bad_row_hint(const BadRow& row);
 // "part-0:17:23: slot C3: a value is not an integer: ...excerpt..."; `line` counts from 1.
 std::string bad_row_message(const BadRow& row, const Schema& schema, const std::string& file, int64_t line);
 

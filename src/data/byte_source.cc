@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "data/child.h"
@@ -19,7 +20,10 @@ class PlainFile final : public ByteSource {
     // Without O_NONBLOCK opening a named pipe would wait for a writer that may never come.
     fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int error = errno;
-    AB_CHECK(fd_ >= 0 || (error != ENOENT && error != ENOTDIR), NotFound, "file {} does not exist", path_);
+    AB_CHECK(fd_ >= 0 || (error != ENOENT && error != ENOTDIR), NotFound, "file {} does not exist{}", path_,
+             path_.find_first_of("*?[") == std::string::npos
+                 ? ""
+                 : ": set_filelist takes paths, not a pattern; glob.glob returns those that match");
     AB_CHECK(fd_ >= 0, Unavailable, "cannot open {}: {}", path_, std::strerror(error));
     struct stat info {};
     const bool regular = fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
@@ -65,6 +69,27 @@ class CommandSource final : public ByteSource {
   Child child_;
 };
 
+// Files that a reader of text cannot read, by their first bytes.
+void check_text(std::string_view start, const std::string& path) {
+  struct Kind {
+    std::string_view start;
+    const char* what;
+    const char* command;
+  };
+  static constexpr Kind kKinds[] = {{"BZh", "a bzip2 file", "bzip2 -dc"},
+                                    {"\xfd\x37zXZ", "an xz file", "xz -dc"},
+                                    {"\x04\x22\x4d\x18", "an lz4 file", "lz4 -dc"},
+                                    {"PK\x03\x04", "a zip file (or a spreadsheet)", "zcat"},
+                                    {"\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"},
+                                    {"\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"}};
+  for (const Kind& kind : kKinds) {
+    AB_CHECK(!start.starts_with(kind.start), Unsupported,
+             "{} is {}, but the reader takes text in UTF-8, and gzip and zstd files: convert it, or call "
+             "set_pipe_command(\"{}\")",
+             path, kind.what, kind.command);
+  }
+}
+
 bool is_cat(const std::string& command) {
   const size_t begin = command.find_first_not_of(" \t");
   const size_t end = command.find_last_not_of(" \t");
@@ -77,12 +102,13 @@ std::unique_ptr<ByteSource> open_source(const Settings& settings, const std::str
                                         const std::atomic<bool>* stop) {
   if (!is_cat(settings.pipe_command)) return std::make_unique<CommandSource>(settings, path, stop);
   auto file = std::make_unique<PlainFile>(path);
-  unsigned char magic[4] = {};
+  unsigned char magic[8] = {};
   const size_t n = file->first_bytes(magic, sizeof magic);
+  check_text({reinterpret_cast<const char*>(magic), n}, path);
   if (n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b) return gzip_source(std::move(file), path);
-  const bool zstd = n == 4 && magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd;
+  const bool zstd = n >= 4 && magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd;
   const bool skippable =
-      n == 4 && (magic[0] & 0xf0) == 0x50 && magic[1] == 0x2a && magic[2] == 0x4d && magic[3] == 0x18;
+      n >= 4 && (magic[0] & 0xf0) == 0x50 && magic[1] == 0x2a && magic[2] == 0x4d && magic[3] == 0x18;
   if (zstd || skippable) return zstd_source(std::move(file), path);
   return file;
 }

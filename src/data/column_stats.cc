@@ -11,8 +11,8 @@ namespace anabranch::data {
 namespace {
 
 constexpr int kRegisterBits = 12;
-constexpr size_t kHeavy = 256;            // that are kept
-constexpr uint64_t kSeed = 0x7374617473;  // another than those of ids
+constexpr size_t kHeavy = 256;                 // that are kept
+constexpr uint64_t kStatsSeed = 0x7374617473;  // another than those of ids
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void ColumnStats::add(std::string_view text) {
     ++empty;
     return;
   }
-  distinct_.add(hash_bytes(text, kSeed));
+  distinct_.add(hash_bytes(text, kStatsSeed));
   if (text.size() <= kLongText) {
     heavy_.add(text);
   } else {

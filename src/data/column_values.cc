@@ -27,6 +27,7 @@ ColumnValues::Read ColumnValues::chosen() const {
     Read read;
   } ways[] = {{type_.is_dictionary(), &ColumnValues::read_entries},
               {is_number && to == Type::kNumber && !plan_.required, &ColumnValues::read_numbers},
+              {type_.is_integer() && is_ranged(), &ColumnValues::read_ranged},
               {type_.is_integer() && to == Type::kInteger && !plan_.required, &ColumnValues::read_integers},
               {type_.is_text() && plan_.only_hash && !plan_.required, &ColumnValues::read_hashes}};
   for (const auto& way : ways) {
@@ -51,6 +52,27 @@ bool ColumnValues::read_integers(const ArrowArray& column, int64_t row, int64_t 
     put(cell, i, run);
   }
   return true;
+}
+
+// A label, for example. Its bounds are integers below 2^53, so comparing them as such gives the same result.
+bool ColumnValues::is_ranged() const {
+  const Transform& transform = *plan_.transform;
+  return transform.type == Transform::Type::kInteger && !plan_.required && !type_.is_unsigned() &&
+         transform.steps.size() == 1 && transform.steps[0].op == Step::Op::kRange;
+}
+
+bool ColumnValues::read_ranged(const ArrowArray& column, int64_t row, int64_t count, Memo* /*memo*/,
+                               ValueRun* run) const {
+  const Step& range = plan_.transform->steps[0];
+  const auto low = static_cast<int64_t>(range.low), high = static_cast<int64_t>(range.high);
+  type_.integers(column, row, count, run->integers, run->missing);
+  bool good = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = run->integers[i];
+    good &= !run->missing[i] && value >= low && value <= high;
+    run->ids[i] = static_cast<uint64_t>(value);
+  }
+  return good;
 }
 
 bool ColumnValues::read_hashes(const ArrowArray& column, int64_t row, int64_t count, Memo* /*memo*/,

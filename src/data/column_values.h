@@ -58,6 +58,8 @@ class ColumnValues {
   bool read_hashes(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
   bool read_entries(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
   bool read_texts(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
+  bool read_ranged(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
+  bool is_ranged() const;
   bool apply(std::string_view text, Cell* cell) const;
   bool learn(const ArrowArray& column, size_t entry, Memo* memo) const;
   void put(const Cell& cell, int64_t i, ValueRun* run) const;

@@ -35,12 +35,39 @@ int64_t cut_fields(std::string_view line, char separator, std::vector<Field>* fi
       const auto* begin = line.data() + at;
       const auto* found = static_cast<const char*>(std::memchr(begin, separator, line.size() - at));
       const size_t end = found ? static_cast<size_t>(found - line.data()) : line.size();
-      fields->push_back({line.substr(at, end - at), column});
+      fields->push_back({.text = line.substr(at, end - at), .column = column, .padded = true});
       at = end;
     }
     if (at == line.size()) return 0;
     ++at;
   }
+}
+
+bool read_count(std::string_view text, int64_t* count, BadReason* reason) {
+  constexpr size_t kMostDigits = 18;
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative);
+  *count = 0;
+  *reason = BadReason::kCountZero;
+  if (text.empty()) {
+    *reason = BadReason::kLineEnds;
+  } else if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
+    *reason = BadReason::kCountNotNumber;
+  } else if (negative) {
+    *reason = BadReason::kCountNegative;
+  } else if (digits.size() > kMostDigits) {
+    *reason = BadReason::kCountTooLarge;
+  } else {
+    for (const char digit : digits) *count = *count * 10 + (digit - '0');
+  }
+  return *count > 0;
+}
+
+std::string shown_start(std::string_view text) {
+  constexpr size_t kMostBytes = 120;
+  std::string shown = "\"";
+  shown += text.substr(0, kMostBytes);
+  return shown += text.size() > kMostBytes ? "\"..." : "\"";
 }
 
 }  // namespace anabranch::data

@@ -1,10 +1,13 @@
 // The fields of a line: text between separators. A field may be quoted ("a,b", "" for a quote) unless the separator is
-// a tab; a quoted field ends within its line. Parsers of rows and statistics of files share it.
+// a tab; a quoted field ends within its line. Parsers of rows and statistics of files share it. And the counts of
+// MultiSlot text.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/block.h"
 
 namespace anabranch::data {
 
@@ -14,6 +17,7 @@ struct Field {
   // Of a table: the value itself, where features take it as a number only. The text is not empty then, and not valid.
   bool is_number = false;
   float number = 0;
+  bool padded = false;  // kTextPadding readable bytes follow the text (data/number.h)
 };
 
 // The line without its carriage return.
@@ -24,5 +28,11 @@ inline std::string_view without_line_end(std::string_view line) {
 
 // Replaces *fields; they point into the line, or into *unquoted. 0, or the column of the field whose quotes are wrong.
 int64_t cut_fields(std::string_view line, char separator, std::vector<Field>* fields, std::string* unquoted);
+
+// The number before the values of a slot of MultiSlot text: digits, at least 1. False: *reason tells why it is none.
+bool read_count(std::string_view text, int64_t* count, BadReason* reason);
+
+// The start of a text in quotes, for messages.
+std::string shown_start(std::string_view text);
 
 }  // namespace anabranch::data

@@ -33,7 +33,27 @@ bool is_number(std::string_view field) {
 
 }  // namespace
 
-FileHeads::FileHeads(const RowFormat& format) : header_(format.header), ragged_(format.ragged) {}
+FileHeads::FileHeads(const RowFormat& format)
+    : header_(format.header), ragged_(format.ragged), separator_(format.separator) {}
+
+// A header of one field may be that of another format; empty if nothing points to one.
+std::string FileHeads::other_format(const std::vector<std::string_view>& fields) const {
+  if (fields.size() != 1) return "";
+  const size_t colon = fields[0].find(':'), blank = fields[0].rfind(' ', colon);
+  if (colon != std::string_view::npos && blank != std::string_view::npos && colon > blank + 1 &&
+      fields[0].substr(blank + 1, colon - blank - 1).find_first_not_of("0123456789") == std::string_view::npos) {
+    return "; it looks like a line of libsvm, which anabranch.Schema.libsvm() describes";
+  }
+  const std::pair<char, const char*> known[] = {{',', "','"}, {';', "';'"}, {'\t', "a tab"}, {'|', "'|'"}};
+  const char* own = "another character";
+  for (const auto& [separator, name] : known) own = separator == separator_ ? name : own;
+  for (const auto& [separator, name] : known) {
+    if (separator != separator_ && fields[0].find(separator) != std::string_view::npos) {
+      return fmt::format("; the separator of the file seems to be {}, but that of the format is {}", name, own);
+    }
+  }
+  return "";
+}
 
 size_t FileHeads::add(const std::vector<ColumnRef>& columns, bool numbers) {
   const size_t first = columns_.size();
@@ -41,12 +61,25 @@ size_t FileHeads::add(const std::vector<ColumnRef>& columns, bool numbers) {
   return first;
 }
 
+std::vector<size_t> FileHeads::distinct(std::vector<Column>* columns) const {
+  std::vector<size_t> places;
+  for (const Column& added : columns_) {
+    auto at = std::find_if(columns->begin(), columns->end(),
+                           [&](const Column& c) { return c.number == added.number && c.name == added.name; });
+    if (at == columns->end()) at = columns->insert(at, added);
+    places.push_back(static_cast<size_t>(at - columns->begin()));
+  }
+  return places;
+}
+
 size_t FileHeads::position(const Column& column, const std::vector<std::string_view>& fields,
                            const std::string& path) const {
   if (column.number >= 0) return static_cast<size_t>(column.number);
   const auto found = std::find(fields.begin(), fields.end(), column.name);
-  AB_CHECK(found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}{}", path, column.name,
-           joined(fields), near_name(column.name, {fields.begin(), fields.end()}));
+  AB_CHECK(
+      found != fields.end(), InvalidArgument, "{}: the header has no column {}: {}{}", path, column.name,
+      joined(fields),
+      other_format(fields).empty() ? near_name(column.name, {fields.begin(), fields.end()}) : other_format(fields));
   AB_CHECK(std::find(found + 1, fields.end(), column.name) == fields.end(), InvalidArgument,
            "{}: the header has the column {} more than once: {}", path, column.name, joined(fields));
   return static_cast<size_t>(found - fields.begin());

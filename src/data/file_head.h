@@ -30,13 +30,18 @@ class FileHeads {
     bool is_number;
   };
   const std::vector<Column>& columns() const { return columns_; }  // in the order of FileHead::columns
+  // Each of them once, in *columns; returns where each of columns() is there.
+  std::vector<size_t> distinct(std::vector<Column>* columns) const;
 
  private:
   size_t position(const Column& column, const std::vector<std::string_view>& fields, const std::string& path) const;
   void check_names(const std::vector<std::string_view>& fields, const std::string& path) const;
   void compare(const std::string& names, const std::string& path) const;
 
+  std::string other_format(const std::vector<std::string_view>& fields) const;
+
   bool header_, ragged_;
+  char separator_;
   std::vector<Column> columns_;
   mutable std::mutex mutex_;
   mutable std::string first_names_, first_path_;  // of the file whose header was read first

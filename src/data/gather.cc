@@ -17,6 +17,20 @@ Shape tensor_shape(const Slot& slot, int64_t rows, int64_t values) {
   return shape;
 }
 
+// Without a call for each sample, as memcpy of an unknown size would be.
+inline void copy_words(uint32_t* to, const uint32_t* from, size_t words) {
+  constexpr size_t kVector = 4, kMost = 64;
+  constexpr size_t kBytes = kVector * sizeof(uint32_t);
+  if (words < kVector) {
+    for (size_t i = 0; i < words; ++i) to[i] = from[i];
+  } else if (words > kMost) {
+    std::memcpy(to, from, words * sizeof(uint32_t));
+  } else {
+    for (size_t i = 0; i + kVector < words; i += kVector) std::memcpy(to + i, from + i, kBytes);
+    std::memcpy(to + words - kVector, from + words - kVector, kBytes);  // it may overlap the one before
+  }
+}
+
 // A dense slot of known size: just its values.
 void plain_column(const RecordShape::Part& part, Rows* rows, uint32_t* out) {
   const size_t words = part.words_of(part.fixed);
@@ -29,21 +43,23 @@ void plain_column(const RecordShape::Part& part, Rows* rows, uint32_t* out) {
     return;
   }
   for (const uint32_t*& at : *rows) {
-    std::memcpy(out, at, words * sizeof(uint32_t));
+    copy_words(out, at, words);
     out += words;
     at += words;
   }
+}
+
+// The same for samples of `words` words that follow each other; `from`: the values in the first one.
+void adjacent_column(const RecordShape::Part& part, const uint32_t* from, size_t stride, int64_t rows, uint32_t* out) {
+  const size_t words = part.words_of(part.fixed);
+  for (int64_t i = 0; i < rows; ++i, from += stride, out += words) copy_words(out, from, words);
 }
 
 // A count and that many values.
 void counted_column(const RecordShape::Part& part, Rows* rows, uint32_t* out) {
   for (const uint32_t*& at : *rows) {
     const size_t words = part.words_of(*at++);
-    if (words == 2) {
-      std::memcpy(out, at, 8);
-    } else {
-      std::memcpy(out, at, words * sizeof(uint32_t));
-    }
+    copy_words(out, at, words);
     out += words;
     at += words;
   }
@@ -76,7 +92,22 @@ int64_t set_offsets(const Rows& rows, Tensor* to, std::shared_ptr<LoD>* lod) {
 
 RowGather::RowGather(const Schema& schema) : schema_(schema), shape_(schema) {
   const std::vector<const Slot*> slots = schema.used();
-  for (size_t i = 0; i < slots.size(); ++i) columns_.push_back({shape_.parts()[i], slots[i]});
+  bool same_size = !schema.joins;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    columns_.push_back({shape_.parts()[i], slots[i]});
+    same_size &= shape_.parts()[i].fixed > 0;
+  }
+  for (const Column& column : columns_) words_ += same_size ? column.part.words_of(column.part.fixed) : 0;
+}
+
+// The first sample, if all samples have one size and follow each other in one block, as those of a stream do.
+const uint32_t* RowGather::adjacent(const BatchScratch& scratch) const {
+  if (words_ == 0 || scratch.rows.empty()) return nullptr;
+  const RowAt& first = scratch.rows.front();
+  bool follow = true;
+  int64_t row = first.row;
+  for (const RowAt& at : scratch.rows) follow &= at.block == first.block && at.row == row++;
+  return follow ? first.block->row(first.row) : nullptr;
 }
 
 BatchScratch& RowGather::scratch(Batch* batch) {
@@ -125,7 +156,10 @@ void RowGather::gather(Batch* batch) const {
   batch->columns.resize(columns_.size());
   scratch.lods.resize(columns_.size());
   scratch.at.clear();
-  for (const RowAt& row : scratch.rows) scratch.at.push_back(row.block->row(row.row));
+  const uint32_t* first = adjacent(scratch);
+  if (!first) {
+    for (const RowAt& row : scratch.rows) scratch.at.push_back(row.block->row(row.row));
+  }
   for (size_t i = 0; i < columns_.size(); ++i) {
     const auto& [part, slot] = columns_[i];
     Tensor& to = batch->columns[i];
@@ -137,7 +171,12 @@ void RowGather::gather(Batch* batch) const {
       to.set_lod(LoDRef(scratch.lods[i]));
     }
     auto* out = static_cast<uint32_t*>(to.mutable_raw());
-    part.fixed ? plain_column(part, &scratch.at, out) : counted_column(part, &scratch.at, out);
+    if (first) {
+      adjacent_column(part, first, words_, rows, out);
+      first += part.words_of(part.fixed);
+    } else {
+      part.fixed ? plain_column(part, &scratch.at, out) : counted_column(part, &scratch.at, out);
+    }
   }
   if (schema_.joins) join_uneven(scratch, batch);
   const auto texts = [&](bool there, std::vector<std::string> Block::*from, std::vector<std::string>* to) {

@@ -38,12 +38,14 @@ class RowGather {
     const Slot* slot;
   };
 
+  const uint32_t* adjacent(const BatchScratch& scratch) const;
   void join_uneven(const BatchScratch& scratch, Batch* batch) const;
   void join_column(const BatchScratch& scratch, size_t slot, Tensor* to) const;
 
   const Schema& schema_;
   RecordShape shape_;
   std::vector<Column> columns_;
+  size_t words_ = 0;  // of each sample, if all have the same number; 0: they have not
 };
 
 }  // namespace anabranch::data

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "data/fields.h"
 #include "data/number.h"
 #include "data/row_parser.h"
 
@@ -182,18 +183,8 @@ class CarefulLine {
   }
 
   bool count(int64_t* n) {
-    const std::string_view text = field();
-    if (text.empty()) return bad(begin_, BadReason::kLineEnds);
-    const bool negative = text[0] == '-';
-    const std::string_view digits = text.substr(negative);
-    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
-      return bad(begin_, BadReason::kCountNotNumber);
-    }
-    if (negative) return bad(begin_, BadReason::kCountNegative);
-    if (digits.size() > 18) return bad(begin_, BadReason::kCountTooLarge);
-    *n = 0;
-    for (const char digit : digits) *n = *n * 10 + (digit - '0');
-    return *n > 0 || bad(begin_, BadReason::kCountZero);
+    BadReason reason{};
+    return read_count(field(), n, &reason) || bad(begin_, reason);
   }
 
   // "1 <text>" before the slots.

@@ -47,8 +47,10 @@ std::vector<ColumnRef> column_list(const std::string& text, const std::string& l
 void first_line(const std::vector<std::string>& words, const std::string& line, RowFormat* format) {
   static const std::map<std::string, char> kSeparators = {
       {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'}, {"space", ' '}};
-  format->libsvm = words[0] == "libsvm";
-  if (format->libsvm && words.size() == 1) return;
+  if (words[0] == "libsvm" && words.size() == 1) {
+    format->lines = Lines::kLibsvm;
+    return;
+  }
   if (words[0] != "columns" || words.size() < 2) bad_schema(line, "the first line is \"columns tab\" or \"libsvm\"");
   const auto found = kSeparators.find(words[1]);
   if (found == kSeparators.end()) bad_schema(line, "a separator is tab, comma, semicolon, pipe or space");
@@ -103,7 +105,7 @@ void options(const std::vector<std::string>& words, const std::string& line, Col
 // "C*" over several columns is a rule for each.
 void add_rules(const ColumnRule& rule, RowFormat* format) {
   const size_t star = rule.slot.find('*');
-  if (star == std::string::npos || format->libsvm) {
+  if (star == std::string::npos || format->lines == Lines::kLibsvm) {
     format->rules.push_back(rule);
     return;
   }
@@ -134,7 +136,7 @@ RowFormat parse_row_format(const std::string& text) {
     if (words.size() < 3 || words[1] != "=") bad_schema(line, "a slot is given as NAME = COLUMNS");
     ColumnRule rule;
     rule.slot = words[0];
-    if (format.libsvm) {
+    if (format.lines == Lines::kLibsvm) {
       rule.part = words[2];
       if (rule.part != "label" && rule.part != "index" && rule.part != "value") {
         bad_schema(line, "libsvm has label, index and value");
@@ -142,7 +144,7 @@ RowFormat parse_row_format(const std::string& text) {
     } else {
       rule.columns = column_list(words[2], line, format.header);
     }
-    if (format.libsvm && words.size() > 3) bad_schema(line, "libsvm takes no options");
+    if (format.lines == Lines::kLibsvm && words.size() > 3) bad_schema(line, "libsvm takes no options");
     options(words, line, &rule);
     add_rules(rule, &format);
   }

@@ -26,6 +26,9 @@
 
 namespace anabranch::data {
 
+// The kinds of lines: fields between separators; index:value pairs; the slots of MultiSlot text.
+enum class Lines : uint8_t { kColumns, kLibsvm, kMultiSlot };
+
 struct ColumnRef {
   int64_t number = -1;  // -1: by name
   std::string name;
@@ -38,6 +41,7 @@ struct ColumnRule {
   std::string part;                // of libsvm: label, index, value
   uint64_t hash = 0;               // 0: none
   char split = 0;                  // 0: none
+  int64_t values = 0;              // of a list that is split, in each column; 0: any number
   double missing = 0;
   bool log = false;
   bool has_missing = false, missing_last = false;  // an option says so; after "log"
@@ -51,9 +55,11 @@ struct ColumnRule {
 };
 
 struct RowFormat {
-  bool libsvm = false, header = false, ragged = false;
+  Lines lines = Lines::kColumns;
+  bool header = false, ragged = false;
   bool is_schema = false;
   char separator = '\t';
+  std::vector<std::string> slots;  // of MultiSlot lines, in their order; the columns of a schema
   std::vector<ColumnRule> rules;
 };
 
@@ -71,5 +77,8 @@ uint64_t hash_bytes(std::string_view bytes, uint64_t seed);
 
 std::unique_ptr<RowParser> make_columns_parser(const Schema& schema, const RowFormat& format);
 std::unique_ptr<RowParser> make_libsvm_parser(const Schema& schema, const RowFormat& format);
+// Of schemas: a column is a slot, or is made of the pairs of a line.
+std::unique_ptr<RowParser> make_slots_parser(const Schema& schema, const RowFormat& format);
+std::unique_ptr<RowParser> make_pairs_parser(const Schema& schema, const RowFormat& format);
 
 }  // namespace anabranch::data

@@ -6,12 +6,11 @@
 #include "data/file_head.h"
 #include "data/gather.h"
 #include "data/row_plan.h"
+#include "data/row_texts.h"
 #include "data/schema_text.h"
 
 namespace anabranch::data {
 namespace {
-
-constexpr size_t kShownBytes = 120;
 
 using Column = RowInputs::Column;
 
@@ -20,13 +19,12 @@ bool is_of(const Column& column, int64_t number, const std::string& name) {
 }
 
 // The columns that were added to `heads`, each once; *places: where each added one is among them.
-std::vector<Column> distinct_columns(const FileHeads& heads, std::vector<size_t>* places) {
+std::vector<Column> distinct_columns(const FileHeads& heads, bool optional, std::vector<size_t>* places) {
+  std::vector<FileHeads::Column> found;
+  *places = heads.distinct(&found);
   std::vector<Column> columns;
-  for (const FileHeads::Column& added : heads.columns()) {
-    auto at = std::find_if(columns.begin(), columns.end(),
-                           [&](const Column& c) { return is_of(c, added.number, added.name); });
-    if (at == columns.end()) at = columns.insert(at, {added.name, added.number});
-    places->push_back(static_cast<size_t>(at - columns.begin()));
+  for (const FileHeads::Column& one : found) {
+    columns.push_back({.name = one.name, .number = one.number, .optional = optional && one.number >= 0});
   }
   return columns;
 }
@@ -44,6 +42,14 @@ void mark(const ColumnRule& rule, std::vector<Column>* columns) {
   }
 }
 
+void mark_one(const RowPlan::SlotPlan& plan, const std::vector<size_t>& places, std::vector<Column>* columns) {
+  for (const RowPlan::SlotPlan& part : plan.parts) mark_one(part, places, columns);
+  for (const auto& source : plan.sources) {
+    Column& column = (*columns)[places[source.place]];
+    if (plan.split != ' ' && column.one < 0) column.one = plan.slot;
+  }
+}
+
 }  // namespace
 
 struct RowInputs::Shared {
@@ -53,12 +59,13 @@ struct RowInputs::Shared {
         heads(format),
         plan(slots, format, &heads),
         gather(slots),
-        columns(distinct_columns(heads, &places)) {
+        columns(distinct_columns(heads, format.lines == Lines::kLibsvm, &places)) {
     for (const ColumnRule& rule : format.rules) {
       const bool used = std::any_of(slots.slots.begin(), slots.slots.end(),
                                     [&](const Slot& slot) { return slot.used && slot.name == rule.slot; });
       if (used) mark(rule, &columns);
     }
+    for (const RowPlan::SlotPlan& one : plan.slots()) mark_one(one, places, &columns);
   }
 
   const Schema slots;
@@ -89,6 +96,8 @@ RowInputs RowInputs::clone() const { return RowInputs(shared_); }
 
 const std::vector<RowInputs::Column>& RowInputs::columns() const { return shared_->columns; }
 const Schema& RowInputs::slots() const { return shared_->slots; }
+Lines RowInputs::lines() const { return shared_->format.lines; }
+bool RowInputs::takes_lists() const { return lines() == Lines::kColumns && !shared_->format.header; }
 int64_t RowInputs::rows() const { return state_->block.rows(); }
 
 void RowInputs::clear() { state_->block.clear(); }
@@ -97,6 +106,7 @@ void RowInputs::add(std::span<const std::string_view> values) {
   AB_CHECK(values.size() == columns().size(), InvalidArgument, "row {}: it must have {} values, got {}", rows(),
            columns().size(), values.size());
   check_texts(values);
+  if (lines() != Lines::kColumns) check_lines(values);
   State& state = *state_;
   state.fields.clear();
   for (const std::string_view value : values) state.fields.push_back({value, 1});
@@ -134,16 +144,23 @@ void RowInputs::check_texts(std::span<const std::string_view> values) const {
     if (!column.is_text) continue;
     const bool ends = values[i].find('\n') != std::string_view::npos;
     AB_CHECK(!ends && (!tabs || values[i].find('\t') == std::string_view::npos), InvalidArgument,
-             "row {}: column {}: a text must not contain {}, because a field of a file cannot, got \"{}\"{}", rows(),
-             column.shown(), ends ? "a line feed" : "the separator (tab)", values[i].substr(0, kShownBytes),
-             values[i].size() > kShownBytes ? "..." : "");
+             "row {}: column {}: a text must not contain {}, because a field of a file cannot, got {}", rows(),
+             column.shown(), ends ? "a line feed" : "the separator (tab)", shown_start(values[i]));
   }
 }
 
+void RowInputs::check_lines(std::span<const std::string_view> values) const {
+  const RowTexts texts{lines(), columns(), values, rows(), shared_->format.slots};
+  size_t at = 0;
+  if (texts.check(&at)) return;
+  state_->fields.assign(values.size(), {});
+  state_->fields[at].text = values[at];
+  refuse(at, columns()[at].one, BadReason::kCountMismatch);
+}
+
 void RowInputs::refuse(size_t field, int32_t slot, BadReason reason) const {
-  const std::string_view value = state_->fields[field].text;
-  AB_THROW(InvalidArgument, "row {}: column {}: {}, got \"{}\"{} (feature {})", rows(), columns()[field].shown(),
-           bad_reason_text(reason), value.substr(0, kShownBytes), value.size() > kShownBytes ? "..." : "",
+  AB_THROW(InvalidArgument, "row {}: column {}: {}, got {} (feature {})", rows(), columns()[field].shown(),
+           bad_reason_text(reason), shown_start(state_->fields[field].text),
            shared_->slots.slots[static_cast<size_t>(slot)].name);
 }
 

@@ -17,6 +17,7 @@
 
 #include "core/tensor.h"
 #include "data/block.h"
+#include "data/row_format.h"
 #include "data/table_columns.h"
 
 namespace anabranch::data {
@@ -29,6 +30,8 @@ class RowInputs {
     bool is_text = false;     // a feature takes its text, so 7 and 7.0 differ
     char split = 0;           // of lists
     bool two_splits = false;  // features split it in different ways, so that a list has no single text
+    int32_t one = -1;         // the slot of the first feature that does not split it at spaces
+    bool optional = false;    // a row may lack it: a pair of a libsvm line
     std::string shown() const { return number < 0 ? name : std::to_string(number); }
   };
 
@@ -42,6 +45,8 @@ class RowInputs {
 
   const std::vector<Column>& columns() const;  // those that the slots need
   const Schema& slots() const;
+  Lines lines() const;       // of the files that the schema describes
+  bool takes_lists() const;  // rows may be lists of fields by position
 
   void clear();
   // A row: the texts of columns(), as they are in a file, without quotes; empty: missing. InvalidArgument, which names
@@ -63,6 +68,7 @@ class RowInputs {
   struct State;
   explicit RowInputs(std::shared_ptr<const Shared> shared);
   void check_texts(std::span<const std::string_view> values) const;
+  void check_lines(std::span<const std::string_view> values) const;
   [[noreturn]] void refuse(size_t field, int32_t slot, BadReason reason) const;
 
   std::shared_ptr<const Shared> shared_;

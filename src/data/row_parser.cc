@@ -17,6 +17,20 @@ void RowWriter::grow(size_t words) {
   out_->reserve(std::max(out_->word_count + words, 2 * out_->word_capacity));
 }
 
+namespace {
+
+std::unique_ptr<RowParser> parser_of(const Schema& schema, const RowFormat& format) {
+  switch (format.lines) {
+    case Lines::kColumns: return make_columns_parser(schema, format);
+    case Lines::kLibsvm:
+      return format.is_schema ? make_pairs_parser(schema, format) : make_libsvm_parser(schema, format);
+    case Lines::kMultiSlot: return make_slots_parser(schema, format);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 std::unique_ptr<RowParser> make_parser(const Settings& settings) {
   settings.schema.check();
   const Settings::Share& share = settings.share;
@@ -25,9 +39,7 @@ std::unique_ptr<RowParser> make_parser(const Settings& settings) {
            "instance ids and contents are parts of MultiSlot text; the schema of the data has none");
   const RowFormat format =
       is_schema_text(settings.format) ? parse_schema_text(settings.format) : parse_row_format(settings.format);
-  return share_of(
-      format.libsvm ? make_libsvm_parser(settings.schema, format) : make_columns_parser(settings.schema, format), share,
-      format.header);
+  return share_of(parser_of(settings.schema, format), share, format.header);
 }
 
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,

@@ -54,6 +54,15 @@ class RowWriter {
     out_->starts.push_back(static_cast<uint32_t>(out_->word_count));
     ++out_->lines;
   }
+  // The same for a number of samples of one size, in words.
+  void keep(const uint32_t* end, int64_t count, size_t words) {
+    out_->word_count = static_cast<size_t>(end - out_->words.get());
+    const size_t before = out_->starts.size();
+    out_->starts.resize(before + static_cast<size_t>(count));
+    uint32_t start = static_cast<uint32_t>(out_->word_count - static_cast<size_t>(count) * words);
+    for (size_t i = before; i < out_->starts.size(); ++i) out_->starts[i] = start += static_cast<uint32_t>(words);
+    out_->lines += count;
+  }
   void refuse(int64_t column, int32_t slot, BadReason reason, std::string_view text) {
     out_->bad.push_back({out_->lines, out_->rows(), column, slot, reason, std::string(text)});
     ++out_->lines;

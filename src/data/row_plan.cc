@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/file_head.h"
+#include "data/number.h"
 
 namespace anabranch::data {
 namespace {
@@ -66,9 +67,11 @@ RowPlan::RowPlan(const Schema& schema, const RowFormat& format, FileHeads* heads
     AB_CHECK(rule != format.rules.end(), InvalidArgument, "the schema of the data has no {} {}",
              format.is_schema ? "feature" : "line for slot", slot.name);
     const auto columns = static_cast<int64_t>(rule->parts.empty() ? rule->columns.size() : 1);
-    AB_CHECK(!slot.dense || (slot.values() == columns && !rule->split), InvalidArgument,
+    const bool any = rule->split && !rule->values;
+    const int64_t values = columns * std::max<int64_t>(rule->values, 1);
+    AB_CHECK(!slot.dense || (slot.values() == values && !any), InvalidArgument,
              "slot {} is dense, of shape {} a sample, but the schema gives it {} columns{}", slot.name,
-             slot.shape.str(), columns, rule->split ? ", to be split" : "");
+             slot.shape.str(), columns, any ? ", to be split" : "");
     slots_.push_back(plan(slot, *rule, static_cast<int32_t>(i), heads));
     if (!rule->split) fixed_words_ += slots_.back().words_at_most({}, {});
   }
@@ -97,6 +100,8 @@ RowPlan::SlotPlan RowPlan::plan_part(const ColumnRule& rule, int32_t index, File
   SlotPlan made;
   made.slot = index;
   made.split = rule.split;
+  made.values = rule.values;
+  made.plain_split = std::string_view("0123456789.-").find(rule.split) == std::string_view::npos;
   made.required = rule.required;
   made.transform = rule.transform;
   const std::vector<Step>& steps = rule.transform->steps;
@@ -159,9 +164,17 @@ inline bool RowPlan::write_value(const SlotPlan& plan, const Field& field, const
     row->out += 2;
     return true;
   }
-  if (!apply(*plan.transform, field, source.salt, &row->cell)) {
-    return row->refuse(field, source.place, row->cell.bad);
+  if (field.padded && !field.text.empty() && !field.is_number) {
+    const char* at = field.text.data();
+    bool good = false;
+    if (write_plain(plan, &at, '\0', field, source, row, &good)) return good;
   }
+  return write_cell(plan, apply(*plan.transform, field, source.salt, &row->cell), field, source, row);
+}
+
+// The result of a transform.
+inline bool RowPlan::write_cell(const SlotPlan& plan, bool good, const Field& field, const Source& source, Row* row) {
+  if (!good) return row->refuse(field, source.place, row->cell.bad);
   row->missing += row->cell.filled;
   if (plan.is_float) {
     std::memcpy(row->out++, &row->cell.number, sizeof row->cell.number);
@@ -169,6 +182,33 @@ inline bool RowPlan::write_value(const SlotPlan& plan, const Field& field, const
     std::memcpy(row->out, &row->cell.id, sizeof row->cell.id);
     row->out += 2;
   }
+  return true;
+}
+
+// The fast way of most numbers and integers: the value at *at, up to the end of the padded field or to the character
+// `after`, where *at is then. False, and nothing is written: the text is something else.
+inline bool RowPlan::write_plain(const SlotPlan& plan, const char** at, char after, const Field& field,
+                                 const Source& source, Row* row, bool* good) {
+  const char* const last = field.text.data() + field.text.size();
+  Cell& cell = row->cell;
+  const char* end = nullptr;
+  float number = 0;
+  if (plan.transform->type == Transform::Type::kNumber) {
+    end = fast_float(*at, &number);
+  } else if (plan.transform->type == Transform::Type::kInteger) {
+    end = fast_id(*at, &cell.id);
+  }
+  if (!end || end > last || (end < last && (after == '\0' || *end != after))) return false;
+  *at = end;
+  const bool is_number = plan.transform->type == Transform::Type::kNumber;
+  bool fits = true;
+  if (plan.transform->steps.empty()) {
+    cell.number = number;
+    cell.filled = false;
+  } else {
+    fits = is_number ? plan.transform->apply(number, &cell) : plan.transform->apply(cell.id, true, false, &cell);
+  }
+  *good = write_cell(plan, fits, field, source, row);
   return true;
 }
 
@@ -194,13 +234,27 @@ bool RowPlan::write_values(const SlotPlan& plan, Row* row) {
 // Adds the number of further values to *count.
 bool RowPlan::write_list(const SlotPlan& plan, const Source& source, Row* row, uint32_t* count) {
   Field rest = row->fields[row->places[source.place]];
+  const uint32_t before = *count;
   for (;; ++*count) {
+    const char* at = rest.text.data();
+    bool good = false;
+    if (rest.padded && plan.plain_split && !rest.text.empty() &&
+        write_plain(plan, &at, plan.split, rest, source, row, &good)) {
+      if (!good) return false;
+      const auto end = static_cast<size_t>(at - rest.text.data());
+      if (end == rest.text.size()) break;
+      rest.text.remove_prefix(end + 1);
+      rest.column += static_cast<int64_t>(end) + 1;
+      continue;
+    }
     const size_t end = rest.text.find(plan.split);
     if (!write_value(plan, {.text = rest.text.substr(0, end), .column = rest.column}, source, row)) return false;
-    if (end == std::string_view::npos) return true;
+    if (end == std::string_view::npos) break;
     rest.text.remove_prefix(end + 1);
     rest.column += static_cast<int64_t>(end) + 1;
   }
+  if (!plan.values || *count - before + 1 == plan.values) return true;
+  return row->refuse(row->fields[row->places[source.place]], source.place, BadReason::kCountMismatch);
 }
 
 // The hash of all parts, each with its length, seeded by those before it.

@@ -32,7 +32,9 @@ class RowPlan {
     bool counted = false;  // a count precedes the values
     bool required = false;
     char split = 0;
-    uint64_t only_hash = 0;  // the transform is a hash with this number of ids: the fast path of most columns
+    int64_t values = 0;       // of a list in a column; 0: any number
+    bool plain_split = true;  // no number contains the separator
+    uint64_t only_hash = 0;   // the transform is a hash with this number of ids: the fast path of most columns
     std::shared_ptr<const Transform> transform;
     std::vector<Source> sources;
     std::vector<SlotPlan> parts;  // of a cross
@@ -64,6 +66,9 @@ class RowPlan {
   static bool write_values(const SlotPlan& plan, Row* row);
   static bool write_cross(const SlotPlan& plan, Row* row);
   static bool write_list(const SlotPlan& plan, const Source& source, Row* row, uint32_t* count);
+  static bool write_plain(const SlotPlan& plan, const char** at, char after, const Field& field, const Source& source,
+                          Row* row, bool* good);
+  static bool write_cell(const SlotPlan& plan, bool good, const Field& field, const Source& source, Row* row);
   static bool write_value(const SlotPlan& plan, const Field& field, const Source& source, Row* row);
 
   std::vector<SlotPlan> slots_;

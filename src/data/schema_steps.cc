@@ -26,9 +26,19 @@ struct Arguments {
   }
 };
 
+// A text that is compared with fields, or stands for one.
+std::string field_text(const Json& value, const Arguments& a, const char* what) {
+  std::string text = text_of(value, a.where, what);
+  AB_CHECK(text.find('\n') == std::string::npos && !text.ends_with('\r'), InvalidArgument,
+           "{}: {} must not contain a line end, because a field of a file cannot, got {}{}", a.where, what,
+           value.dump(),
+           std::string_view(what) == "a word" ? ": use line.rstrip(\"\\r\\n\") for the lines of a file" : "");
+  return text;
+}
+
 void read_missing(const Arguments& a, Step* step) {
   if (a.type == Type::kText) {
-    step->text = text_of(a.step[1], a.where, "the value");
+    step->text = field_text(a.step[1], a, "the value");
   } else {
     step->low = a.bound(1, "the value");
   }
@@ -74,7 +84,7 @@ void read_vocabulary(const Arguments& a, Step* step) {
   AB_CHECK(a.step[1].is_array() && !a.step[1].empty(), InvalidArgument, "{}: the words must be a list, got {}", a.where,
            a.step[1].dump());
   std::vector<std::string> words;
-  for (const Json& word : a.step[1]) words.push_back(text_of(word, a.where, "a word"));
+  for (const Json& word : a.step[1]) words.push_back(field_text(word, a, "a word"));
   step->first = a.step.size() < 3 || flag_of(a.step[2], a.where, "others") ? 1 : 0;
   try {
     step->words = std::make_shared<Vocabulary>(std::move(words));

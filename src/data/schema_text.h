@@ -5,7 +5,12 @@
 //     {"name": "tags", "type": "text", "columns": ["tags"], "split": "|", "steps": [["hash", 1000, "tag"]]},
 //     {"name": "age_x_kind", "cross": [{"type": "number", ...}, {"type": "text", ...}], "hash": [5000, "age_x_kind"]}]}
 //
-// Columns are names of the header, or numbers from 0. A feature becomes the input of this name; those of numbers
+// Columns are names of the header, or numbers from 0. Files of other lines have no separator, header and ragged:
+//
+//   {"version": 1, "lines": "multislot", "slots": ["price", "tags"], "features": [...]}    columns: slots
+//   {"version": 1, "lines": "libsvm", "features": [...]}                                   data/pair_columns.h
+//
+// "values": 3 after "split" says how many values a list has. A feature becomes the input of this name; those of numbers
 // without "bucketize" are float32, all others are int64.
 #pragma once
 #include <string>

@@ -1,5 +1,8 @@
 #include "data/table_columns.h"
 
+#include <emmintrin.h>
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -7,6 +10,25 @@
 
 namespace anabranch::data {
 namespace {
+
+constexpr size_t kTile = 4;
+
+// Four columns of numbers to rows of `stride` words.
+void put_tile(const float (*tile)[ValueRun::kRows], int64_t count, uint32_t* out, size_t stride) {
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4, out += 4 * stride) {
+    __m128 a = _mm_load_ps(tile[0] + i), b = _mm_load_ps(tile[1] + i);
+    __m128 c = _mm_load_ps(tile[2] + i), d = _mm_load_ps(tile[3] + i);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_castps_si128(a));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + stride), _mm_castps_si128(b));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * stride), _mm_castps_si128(c));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 3 * stride), _mm_castps_si128(d));
+  }
+  for (; i < count; ++i, out += stride) {
+    for (size_t k = 0; k < kTile; ++k) std::memcpy(out + k, &tile[k][i], sizeof(float));
+  }
+}
 
 bool is_number(const RowPlan::SlotPlan& plan, const ArrowType& type) {
   return type.is_plain_float() && !plan.split && plan.transform->type == Transform::Type::kNumber;
@@ -86,7 +108,11 @@ bool TableColumns::write(const TableBatch& batch, int64_t row, int64_t count, Sc
       scratch->rows[i] += *sizes;  // what follows starts that much later
     }
   }
-  for (int64_t i = 0; i < count; ++i) writer->keep(scratch->rows[i] + offset);
+  if (by_row_ == 0) {
+    writer->keep(scratch->rows[count - 1] + fixed_words_, count, fixed_words_);
+  } else {
+    for (int64_t i = 0; i < count; ++i) writer->keep(scratch->rows[i] + offset);
+  }
   writer->add_missing(scratch->run.filled);
   return true;
 }
@@ -127,23 +153,32 @@ bool TableColumns::write_rows(const Slot& slot, const TableBatch& batch, int64_t
 bool TableColumns::write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count,
                                  Scratch* scratch, size_t* offset,
                                  const std::shared_ptr<ColumnValues::Memo>** memo) const {
-  uint32_t* const* const rows = scratch->rows;
-  ValueRun& run = scratch->run;
   if (slot.plan->counted) {
-    for (int64_t i = 0; i < count; ++i) rows[i][*offset] = static_cast<uint32_t>(slot.values.size());
+    for (int64_t i = 0; i < count; ++i) scratch->rows[i][*offset] = static_cast<uint32_t>(slot.values.size());
     ++*offset;
   }
   for (size_t k = 0; k < slot.values.size(); ++k) {
-    if (!slot.values[k].read(batch.column(slot.fields[k]), row, count, (*memo)++->get(), &run)) return false;
-    const size_t to = *offset;
-    if (slot.plan->is_float) {
-      for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + to, &run.numbers[i], sizeof run.numbers[i]);
-    } else {
-      for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + to, &run.ids[i], sizeof run.ids[i]);
-    }
+    if (!slot.values[k].read(batch.column(slot.fields[k]), row, count, (*memo)++->get(), &scratch->run)) return false;
+    put_column(k, slot, count, *offset, scratch);
     *offset += slot.plan->is_float ? 1 : 2;
   }
   return true;
+}
+
+// The values of column k of a slot, which start at `offset` of each row. Numbers of rows of one size wait for those of
+// three further columns: four are written at once.
+void TableColumns::put_column(size_t k, const Slot& slot, int64_t count, size_t offset, Scratch* scratch) const {
+  uint32_t* const* const rows = scratch->rows;
+  const ValueRun& run = scratch->run;
+  const size_t first = k / kTile * kTile;  // of the columns that are written with this one
+  if (!slot.plan->is_float) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + offset, &run.ids[i], sizeof run.ids[i]);
+  } else if (by_row_ == 0 && first + kTile <= slot.values.size()) {
+    std::memcpy(scratch->tile[k - first], run.numbers, static_cast<size_t>(count) * sizeof(float));
+    if (k + 1 == first + kTile) put_tile(scratch->tile, count, rows[0] + offset - (kTile - 1), fixed_words_);
+  } else {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(rows[i] + offset, &run.numbers[i], sizeof run.numbers[i]);
+  }
 }
 
 }  // namespace anabranch::data

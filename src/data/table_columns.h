@@ -43,6 +43,7 @@ class TableColumns {
     std::vector<uint32_t> words;  // of the slots that are written row by row, slot by slot
     std::vector<uint32_t> sizes;  // of each of them, in words
     uint32_t* rows[ValueRun::kRows];
+    alignas(16) float tile[4][ValueRun::kRows];  // numbers of the last columns, until there are four
   };
 
   // `columns`: of the fields of the plan. The arguments and the types must outlive it.
@@ -66,6 +67,7 @@ class TableColumns {
                   int64_t* missing) const;
   bool write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
                      size_t* offset, const std::shared_ptr<ColumnValues::Memo>** memo) const;
+  void put_column(size_t k, const Slot& slot, int64_t count, size_t offset, Scratch* scratch) const;
   void place_rows(int64_t count, Scratch* scratch, RowWriter* writer) const;
 
   const std::span<const size_t> places_;

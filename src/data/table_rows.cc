@@ -20,6 +20,9 @@ TableRows::TableRows(const Settings& settings, const ArrowSchema& table, const s
       format_(parse_schema_text(settings.format)),
       heads_(format_),
       plan_(settings.schema, format_, &heads_) {
+  AB_CHECK(format_.lines == Lines::kColumns, InvalidArgument,
+           "{}: the schema describes {} lines, but this file has columns: describe them with anabranch.Schema()", path,
+           format_.lines == Lines::kLibsvm ? "libsvm" : "MultiSlot");
   std::vector<std::string_view> names;
   for (int64_t i = 0; i < table.n_children; ++i) names.emplace_back(table.children[i]->name);
   head_ = heads_.head(names, path);

@@ -109,6 +109,7 @@ bool Transform::apply_steps(float x, bool missing, Cell* cell) const {
         missing = false;
         cell->filled = true;
         break;
+      case Step::Op::kAbsent: missing &= std::isnan(x); break;
       case Step::Op::kRange:
         if (!missing && outside(x, step)) return bad(cell, BadReason::kRange);
         break;
@@ -138,6 +139,9 @@ bool Transform::apply_step(const Step& step, std::span<float> x, uint64_t* ids, 
         one = one != one ? low : one;
       }
       *filled += missing;
+      break;
+    case Step::Op::kAbsent:  // null and NaN are equal here, so the text of the row decides
+      for (const float one : x) good &= !std::isnan(one);
       break;
     case Step::Op::kRange:
       for (const float one : x) good &= std::isnan(one) || !outside(one, step);
@@ -190,6 +194,9 @@ bool Transform::apply(uint64_t id, bool positive, bool missing, Cell* cell) cons
       cell->id = id_at_bound(step.low);
       missing = false;
       cell->filled = true;
+    } else if (step.op == Step::Op::kAbsent) {
+      if (missing) cell->id = 0;
+      missing = false;
     } else if (!missing && outside(number, step)) {
       if (step.op == Step::Op::kRange) return bad(cell, BadReason::kRange);
       cell->id = id_at_bound(number < step.low ? step.low : step.high);  // clip

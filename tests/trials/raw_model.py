@@ -69,7 +69,7 @@ def body(r, drawn, rows):
     if not drawn.named:
         whole = "[%s]" % ", ".join("[%s]" % ", ".join(row) for row in made)
     else:
-        keys = [json.dumps(column.name, ensure_ascii=r.random() < 0.5) for column in drawn.columns]
+        keys = [json.dumps(str(column.name), ensure_ascii=r.random() < 0.5) for column in drawn.columns]
         if r.random() < 0.3:
             whole = "{%s}" % ", ".join("%s: [%s]" % (key, ", ".join(of)) for key, of in zip(keys, zip(*made)))
         else:

@@ -18,13 +18,14 @@ import raw_fields
 import raw_files
 import raw_lines
 import raw_model
+import raw_other_lines
 import raw_schemas
 import raw_tables
 
 import anabranch.fluid as fluid
 
 ROWS = 200
-COUNT = {"comma": 2000, "other": 1000, "tab": 1000, "numbered": 1000}
+COUNT = {"comma": 2000, "other": 1000, "tab": 1000, "numbered": 1000, "multislot": 1000, "libsvm": 1000}
 names = COUNT.__iter__
 BAD = re.compile(rb"^# (?:.*?/)?rows(?:\.table)?:(\d+):\d+: (?:slot (f\d*): )?(.*?)(?: \(\d+, not \d+\))?: ",
                  re.MULTILINE)
@@ -46,6 +47,9 @@ def bits(value):
 
 
 def drawn_file(r, name):
+    if name in raw_other_lines.NAMES:
+        drawn = raw_other_lines.draw(r, name)
+        return drawn, raw_other_lines.text(r, drawn, ROWS)
     separator = {"comma": ",", "tab": "\t"}.get(name) or r.choice(",;| :\t" if name == "numbered" else ";| :-0")
     drawn = raw_schemas.draw(r, separator, header=name != "numbered")
     rows = []
@@ -133,11 +137,13 @@ def judged(r, drawn, data, refused):
     """The rows (fields, values) that a parser of lines finds and Schema.feed accepts, and those (with a reason) that it
     refuses. The reader agrees."""
     good, bad = [], []
-    for at, fields in enumerate(raw_lines.rows_of(data, drawn)):
-        line = at + 1 + drawn.named
+    of_columns = drawn.kind == "columns"
+    for at, fields in enumerate((raw_lines if of_columns else raw_other_lines).rows_of(data, drawn)):
+        line = at + 1 + (of_columns and drawn.named)
         reader = refused.get(line)
-        if fields is None:
-            check(reader and not reader[0], "the reader accepts a malformed line", line, reader)
+        if not isinstance(fields, list):
+            expected = reader == fields if fields else reader and not reader[0]
+            check(expected, "the reader accepts a malformed line, or refuses it otherwise", line, reader, fields)
             continue
         row = {column.name: raw_fields.value(r, field, column)
                for column, field in zip(drawn.columns, fields) if column.used}
@@ -158,11 +164,12 @@ def no_file_could_hold(r, drawn, good):
     (fields, row), column = r.choice(good), r.choice(texts)
     text = raw_fields.as_text(fields[drawn.columns.index(column)])
     at = r.randrange(len(text) + 1)
-    odd = text[:at] + r.choice("\n\t" if drawn.separator == "\t" else "\n") + text[at:]
+    odd = text[:at] + r.choice("\n\t" if drawn.separator == "\t" or drawn.kind != "columns" else "\n") + text[at:]
     try:
         drawn.schema.feed([{**row, column.name: r.choice([odd, odd.encode("utf-8", "surrogateescape")])}])
     except ValueError as error:
-        check("row 0: column " in str(error) and "must not contain" in str(error), "another error", str(error))
+        said = "must not contain" in str(error) or "an index must be" in str(error)
+        check("row 0: column " in str(error) and said, "another error", str(error))
     else:
         check(False, "a text that no file could hold is accepted", odd)
 
@@ -182,7 +189,9 @@ def in_rows(drawn, data, r):
             for name in expected:
                 check(fed[name] == expected[name], "%s of the reader and of %s differ" % (name, way),
                       expected[name][:3], fed[name][:3])
-        raw_files.compare(r, drawn, good, bad, lambda path: read_table(r, drawn, path, folder), expected, check, folder)
+        if drawn.kind == "columns":
+            raw_files.compare(r, drawn, good, bad, lambda path: read_table(r, drawn, path, folder), expected, check,
+                              folder)
         no_file_could_hold(r, drawn, good)
         raw_model.compare(r, drawn, good, bad, made, folder, check)
         return "ran", "%d good rows, %d refused" % (len(good), len(refused))

@@ -21,6 +21,8 @@ class Column:
     split: str = ""
     used: bool = False
     listed: bool = False  # a feature splits it
+    always: bool = False  # it has no other value than a list
+    single: str = ""  # the first feature that does not split it at spaces
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Drawn:
     columns: list = field(default_factory=list)  # of the file, in its order
     width: int = 0  # fields that a row needs at least, without a header
     words: list = field(default_factory=list)  # of vocabularies
+    kind: str = "columns"  # of lines
 
     @property
     def named(self):
@@ -75,24 +78,29 @@ def texts(r, drawn, feature):
 def feature(r, drawn, name):
     """Adds a feature of one column, a list of values, or of two."""
     column = r.choice(drawn.columns)
-    of = [one for one in drawn.columns if (one.type, one.split) == (column.type, column.split)]
+    kind = column.type, column.split, column.always
+    of = [one for one in drawn.columns if (one.type, one.split, one.always) == kind]
     chosen = [column] if r.random() < 0.8 else [r.choice(of), r.choice(of)]
-    if column.type == "integer" and r.random() < 0.1:
+    if column.type == "integer" and not column.always and r.random() < 0.1:
         chosen = [column]
         drawn.schema.label(column.name, 0, r.choice([1, 5]), r.choice(["int64", "float32"]), name=name)
     else:
-        split = {"split": column.split} if column.split and r.random() < 0.8 else {}
+        split = {"split": column.split} if column.split and (column.always or r.random() < 0.8) else {}
+        if split and r.random() < 0.1:
+            split["values"] = r.choice([1, 2, 3])
         made = getattr(drawn.schema, column.type)([one.name for one in chosen], name, **split)
         texts(r, drawn, made) if column.type == "text" else numbers(r, made, column.type)
         for one in chosen:
             one.listed |= bool(split)
     for one in chosen:
         one.used = True
+        if drawn.schema[name]._own.get("split") != " ":
+            one.single = one.single or name
 
 
 def cross(r, drawn, name):
     """Adds a cross of columns, and of features that may be its parts."""
-    columns = [one for one in drawn.columns if one.type == "text"]
+    columns = [one for one in drawn.columns if one.type == "text" and not one.always]
     parts = [(one.name, [one]) for one in columns]
     for other in list(drawn.schema):
         of = drawn.schema[other].columns
@@ -107,6 +115,7 @@ def cross(r, drawn, name):
     for _, of in chosen:
         for one in of:
             one.used = True
+            one.single = one.single or name
 
 
 def draw(r, separator, header):

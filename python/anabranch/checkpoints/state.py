@@ -13,10 +13,12 @@ from ..fluid.compiler import CompiledProgram
 from ..fluid.errors import InvalidType, InvalidValue, NotAllowed, Unsupported
 from ..fluid.framework import Program
 from ..fluid.framework.dtype import VarType
+from ..fluid.framework.updates import trains
 from ..fluid.io.state_file import dump_state, load_state
 from ..fluid.io.tables import split
 from ..fluid.io.variables import is_persistable, read_vars, write_vars
 from ..fluid.remote import serves, trainers_of
+from ..fluid.user_warnings import warn
 from . import constants
 from .links import VALUES
 
@@ -27,6 +29,11 @@ def _adds_up_with_others(program, inner):
     build = getattr(program, "_build_strategy", None)
     return bool(inner._trainers_endpoints) or (build is not None and build.num_trainers > 1) or any(
         op.has_attr("ring_id") for op in inner.global_block().ops)
+
+
+def _listed(what, names):
+    shown = sorted(names)[:5]
+    return what + ", ".join(shown) + (", ..." if len(names) > len(shown) else "") if names else ""
 
 
 class Trained:
@@ -115,6 +122,24 @@ class Trained:
 
     def _inner(self):
         return [getattr(program, "_program", program) for program in self._given]
+
+    def warn_of_no_training(self) -> None:
+        """Warns if no program trains, so that checkpoints lack the state of the optimizer."""
+        if not any(trains(program) for program in self._inner()):
+            warn("Checkpoints: the program trains nothing, so its checkpoints lack the state of the optimizer: pass "
+                 "the program on which minimize was called, not one that was cloned for tests")
+
+    def check(self, folder: str, status: dict[str, Any]) -> None:
+        """Raises InvalidValue unless the variables of the programs are those of a checkpoint, with their shapes."""
+        saved, own = status.get("variables"), self.names()
+        if saved is None or (saved["dense"] == own["dense"] and set(own["tables"]) <= set(saved["tables"])):
+            return
+        here, there = ({name for kind in ("dense", "tables") for name in names[kind]} for names in (own, saved))
+        raise InvalidValue(
+            "Checkpoints: %s has the variables of another program%s%s. If the model or its optimizer has changed, "
+            "start a run in a new folder, after anabranch.warm_start(program, %r)"
+            % (folder, _listed("; the program has also ", here - there), _listed("; the checkpoint has also ",
+               there - here), os.path.dirname(folder)))
 
     def read(self, folder: str, states: list[Any], chains: dict[str, Any]) -> None:
         """Restores the state that :meth:`write` has written. ``chains``: name -> TableChain of tables."""

@@ -1,6 +1,7 @@
 """``anabranch.Checkpoints``, which saves a training run regularly and resumes it."""
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import time
@@ -124,6 +125,8 @@ class Checkpoints:
         self._resumed: dict[str, Any] | None = None   # what the checkpoint said, until its epoch has caught up
         self._epoch_random: Any = None
         self._shuffles: Any = None      # of the Dataset that is trained on
+        self._format: str | None = None     # a hash of its format
+        self._saved_format: str | None = None   # the same of the checkpoint, until the first pass after it
         self._term = Terminated(self._end_part)
         self._part: Any = None
         self._loop: Any = None          # the Loop that iterates over the epochs
@@ -225,7 +228,7 @@ class Checkpoints:
             "step": self.step, "epoch": self.epoch, "in_epoch": self._in_epoch, "finished": self._finished,
             "shuffles": self._shuffles, "epoch_random": self._epoch_random,
             "random": randomness.everywhere(self._also), "constants": self._constants, "time": time.time(),
-            "variables": self._trained.names(), "programs": None}
+            "variables": self._trained.names(), "programs": None, "data_format": self._format}
         if self._loop is not None:
             status["loop"] = self._loop.state()
         return status
@@ -263,6 +266,7 @@ class Checkpoints:
             raise InvalidValue("Checkpoints: resume is False, but %s exists" % folders.path(self.folder, found[-1]))
         if self._loop is not None:
             self._loop.state()      # one that cannot be saved is an error now, not after hours
+        self._trained.warn_of_no_training()
         given, errors = self._trained.constants(), []
         self._constants = {name: constants.record(value) for name, value in given.items()}
         for number in reversed(found):
@@ -274,6 +278,7 @@ class Checkpoints:
                 errors.append(str(e))
                 self._say("incomplete or damaged checkpoint, trying the previous one: %s" % e)
                 continue
+            self._trained.check(folder, status)
             self._trained.read(folder, status["programs"], chains)
             if self._deltas is not None:
                 self._deltas.resume(number, status)
@@ -289,7 +294,7 @@ class Checkpoints:
         self._constants = chosen.records
         for line in chosen.lines:
             self._say(line)
-        self.step, self.epoch = status["step"], status["epoch"]
+        self.step, self.epoch, self._saved_format = status["step"], status["epoch"], status.get("data_format")
         self._saved_step = self.step
         if self._loop is not None:
             self._set_loop(status.get("loop"))
@@ -328,12 +333,19 @@ class Checkpoints:
         if getattr(dataset, "_exchanged", False):
             raise Unsupported("Checkpoints: the records came from other trainers (global_shuffle), and a resumed "
                               "run cannot request the same records again")
+        self._compare_formats(hashlib.sha256(dataset._format.encode()).hexdigest()[:16])
         core = getattr(dataset, "_core", None)
         if core is None or not hasattr(dataset, "load_into_memory"):
             return
         if self._left_out and self._resumed is not None and self._resumed["shuffles"] is not None:
             core.shuffle_as(*self._resumed["shuffles"])
         self._shuffles = list(core.shuffles())
+
+    def _compare_formats(self, now):
+        if self._saved_format not in (None, now):
+            self._say("the data set has another format (set_format) than before: if a salt, a number of buckets, a "
+                      "vocabulary or a column has changed, ids stand for other texts than those trained on")
+        self._format, self._saved_format = now, None
 
     def _train(self, stream: Any, run_part: Callable[[Any, bool], Any]) -> Any:
         """Trains on a stream in parts, which end where a checkpoint is due. Returns the progress of the last part."""

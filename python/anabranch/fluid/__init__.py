@@ -14,7 +14,7 @@
 """
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .. import _on_demand
+from .. import _launched, _on_demand
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, Tensor, _Scope
 from .data import data  # imported now: later, its module would replace it
@@ -114,6 +114,8 @@ __all__ = [
     "release_memory", "require_version", "save", "scope_guard", "set_flags", "set_program_state", "transpiler",
     "unique_name",
 ]
+
+_launched.watch()
 
 _on_demand.give(__name__, {
     ".backward": "append_backward gradients",

@@ -14,6 +14,7 @@ from .initializer import ConstantInitializer, UniformInitializer
 from .param_attr import ParamAttr
 from .scope import global_scope
 from .table_rules import Rules, ShowClickScore
+from .user_warnings import warn
 
 if TYPE_CHECKING:
     from .._core import Scope
@@ -201,6 +202,9 @@ def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: A
         raise InvalidValue("%s: is_sparse must be True for a GrowableTable" % layer)
     if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
         raise InvalidValue("%s: size must be [-1, width] for a GrowableTable, got %r" % (layer, size))
+    if size[0] != -1:
+        warn("%s: the number of rows %r is ignored, because the GrowableTable %s takes any id: write size=[-1, %d]; "
+             "max_bytes limits its memory" % (layer, size[0], table.name, size[1]))
     if table.score is not None and size[1] < 3:
         raise InvalidValue("%s: the first two columns of table %s count shows and clicks: size[1] must be at least 3, "
                            "got %d" % (layer, table.name, size[1]))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
+from .. import _core, _launched
 from . import arguments
 from .compiler import CompiledProgram
 from .described import Described
@@ -100,6 +100,8 @@ class ParallelExecutor(Described):
 
     @staticmethod
     def _set_trainers(build, num_trainers, trainer_id):
+        if num_trainers != 1:
+            _launched.asked()
         if num_trainers != 1 and build.num_trainers != num_trainers:
             sys.stderr.write("ParallelExecutor: build_strategy.num_trainers becomes %s\n" % num_trainers)
             build.num_trainers = num_trainers

@@ -15,6 +15,7 @@ from repository import ROOT
 from anabranch import _imports, _processes, launch
 from anabranch.distributed import launch as launch_collective
 from anabranch.distributed import launch_ps
+from anabranch.fluid.incubate.fleet.base.role_maker import PaddleCloudRoleMaker
 
 ROLE = """
     import os, sys
@@ -134,6 +135,7 @@ def test_servers_that_stay_are_ended_after_all_workers(tmp_path):
     text = "import os, time; time.sleep(600 if os.environ['TRAINING_ROLE'] == 'PSERVER' else 0)"
     done = run(tmp_path, text, "--servers", "2", "--workers", "1", "--server-grace", "0.3")
     assert done.returncode == 0 and "server 0, server 1 still ran" in done.stderr
+    assert "Each worker must call fleet.stop_worker() at its end" in done.stderr
 
 
 def test_a_folder_to_resume_from_is_passed_on(tmp_path):
@@ -346,3 +348,53 @@ def test_kubernetes_gets_flags_and_restarts(capsys, monkeypatch):
         assert '- name: %s\n                value: "%s"\n' % (name, value) in server + "\n"
     assert launch.main([*call[:-2], "Not_A_Host", "train.py"]) == 1
     assert "--name must be a host name" in capsys.readouterr().err
+
+
+ALONE = """
+    import numpy
+    import anabranch.fluid as fluid
+    loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    executor = fluid.Executor(fluid.CPUPlace())
+    executor.run(fluid.default_startup_program())
+    executor.run(feed={"x": numpy.ones((2, 4), "float32")})
+    print("done")
+"""
+NEVER = "script.py never called fleet.init: the processes did not work together"
+
+
+def test_a_script_that_never_asks_for_its_role_is_told(tmp_path):
+    done = run(tmp_path, ALONE, "--servers", "1", "--workers", "2")
+    assert done.returncode == 0 and (done.stdout + done.stderr).count(NEVER) == 1, done.stdout + done.stderr
+    assert sum(NEVER in text for text in logs(tmp_path).values()) == 1
+    done = run(tmp_path, ALONE, "--nproc", "1")
+    assert NEVER not in done.stdout + done.stderr
+    done = run(tmp_path, ROLE, "--servers", "1", "--workers", "2")
+    assert NEVER not in done.stdout + done.stderr
+
+
+def test_numbers_after_the_script_are_its_arguments(tmp_path):
+    late = command(tmp_path, ROLE) + ["--servers", "1", "--workers=2"]
+    done = subprocess.run(late, capture_output=True, text=True, env=environment(), timeout=60)
+    assert "--servers and --workers=2 after" in done.stderr
+    assert "Options of the launcher precede the script" in done.stderr
+    late = command(tmp_path, ROLE, "--workers", "2") + ["--workers", "4"]
+    done = subprocess.run(late, capture_output=True, text=True, env=environment(), timeout=60)
+    assert "precede" not in done.stderr
+
+
+STARTS = [({}, False, "PADDLE_TRAINERS_NUM is not set: start the script with anabranch launch --servers 1 --workers 2"),
+          ({"PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ENDPOINTS": "h:1,h:2"}, False,
+           "started without servers, which this role needs. Start the script with anabranch launch --servers 1"),
+          ({"PADDLE_TRAINER_ENDPOINTS": "h:1,h:2", "TRAINING_ROLE": "PSERVER"}, True,
+           "started as a server, but this role is of workers alone. Start the script with anabranch launch --nproc 2")]
+
+
+@pytest.mark.parametrize("variables, collective, message", STARTS)
+def test_a_script_that_is_started_in_another_way_is_told(monkeypatch, variables, collective, message):
+    for name in [name for name in os.environ if name.startswith(("PADDLE_", "TRAINING_"))]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=message):
+        PaddleCloudRoleMaker(is_collective=collective).generate_role()

@@ -208,6 +208,10 @@ def _load_variable_files(program, path, executor, var_list):
             here = {os.path.relpath(os.path.join(root, f), path) for root, _, files in os.walk(path) for f in files}
             variables = [v for v in program.list_vars() if v.name in here and v.persistable]
             unused = here - {v.name for v in variables}
+            prefixes = sorted(name[:-len(".pdparams")] for name in here if name.endswith(".pdparams"))
+            if not variables and prefixes:
+                raise InvalidValue("load: model_path must be folder/prefix for files of fluid.save, got the folder %s: "
+                                   "pass %s" % (path, " or ".join(repr(os.path.join(path, one)) for one in prefixes)))
             if unused:
                 warn("load: the program has no variables for the files %s" % ", ".join(sorted(unused)))
         load_vars(executor, path, program, vars=variables)

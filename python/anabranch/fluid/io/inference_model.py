@@ -11,6 +11,7 @@ from .. import arguments, unique_name
 from ..errors import RELATIVE, InvalidType, InvalidValue, MissingFile, also
 from ..framework import Program, Variable, VarType, get_flags, program_guard
 from ..scope import global_scope
+from ..user_warnings import warn
 from . import integer_weights
 from .variables import _chosen, _valid_program, check_executor, is_persistable, load_persistables, write_vars
 
@@ -83,6 +84,7 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
     model = model_filename or "__model__"
     if export_for_deployment:
         saved = _deployable(whole, feeds, names)
+        _warn_of_unfed(saved, feeds, targets, variables)
     else:
         saved, model = whole, model + ".main_program"
     with _core.FileSet() as files:
@@ -93,6 +95,20 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
             write_vars(variables, dirname, params, moments=False, files=files)
         _add_schema(files, dirname, model_filename, schema)
     return names
+
+
+def _warn_of_unfed(saved, feeds, targets, variables):
+    """Warns if the model needs data that are not among its feeds, such as the label for a loss."""
+    known, unfed = set(feeds), {}
+    for op in saved.global_block().ops:
+        for name in op.input_arg_names:
+            if name not in known and name in variables and variables[name].is_data:
+                unfed[name] = None
+        known.update(op.output_arg_names)
+    if unfed:
+        warn("save_inference_model: %s cannot be computed without %s, which feeded_var_names lacks: add it, or save "
+             "targets that do not need it, such as the prediction instead of the loss"
+             % (", ".join(target.name for target in targets), ", ".join(unfed)))
 
 
 def schema_path(folder: str, model_filename: str | None) -> str:
@@ -214,7 +230,8 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
             raise InvalidValue("load_inference_model: there is no folder %s" % _near_folder(os.fspath(dirname)))
         path = os.path.join(os.fspath(dirname), os.path.basename(model_filename or "__model__"))
         if not os.path.exists(path):
-            raise MissingFile("load_inference_model: the folder %s has no file %s" % (dirname, os.path.basename(path)))
+            raise MissingFile("load_inference_model: the folder %s has no file %s, which save_inference_model writes%s"
+                              % (dirname, os.path.basename(path), _other_contents(os.fspath(dirname))))
         data = _core.read_file_of(os.fspath(dirname), path)
     program = Program.parse_from_string(data)
     if not trusted:
@@ -230,6 +247,18 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
         load_persistables(executor, dirname, program, params_filename)
         integer_weights.restore(program, global_scope())
     return [program, feeds, targets]
+
+
+def _other_contents(folder: str) -> str:
+    """The likely contents of a folder without a program file, for a message."""
+    names = sorted(os.listdir(folder))
+    prefixes = [name[:-len(".pdparams")] for name in names if name.endswith(".pdparams")]
+    if prefixes:
+        return "; fluid.save has written %s there: fluid.load reads it into a program" % ", ".join(prefixes[:3])
+    if any(name.startswith("checkpoint-") for name in names) or "status.json" in names:
+        return "; it holds checkpoints of a training run: anabranch.Checkpoints and anabranch.warm_start read them"
+    models = [name for name in names if os.path.exists(os.path.join(folder, name, "__model__"))]
+    return "; there is a model in %s" % ", ".join(os.path.join(folder, name) for name in models[:3]) if models else ""
 
 
 def _near_folder(folder: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _core
 from .. import arguments
-from ..errors import InvalidType, InvalidValue, NotAllowed, Violated, also
+from ..errors import InvalidType, InvalidValue, NotAllowed, NotFound, Violated, also
 from ..framework import Parameter, Program, Variable, VarType, default_main_program
 from ..scope import global_scope
 from ..user_warnings import warn
@@ -231,13 +231,25 @@ def read_vars(chosen: Any, dirname: Any, filename: Any, chains: Any = None) -> N
                     raise InvalidValue("load_vars: filename must be None for %s, which holds sparse rows" % v.name)
                 fresh.var(v.name).get_selected_rows()
         if names:
-            _core.load_vars(fresh, names, os.fsdecode(dirname), one_file or "")
+            _load_named(fresh, names, os.fsdecode(dirname), one_file or "")
     tables.read_tables(growable, table_files, fresh, dirname, chains)
     for v in chosen:
         if isinstance(v, Parameter):
             _check_shape(v, fresh.var(v.name).get_tensor().shape())
     for name in names + list(table_files):
         _target(scope, name)._assign(fresh.var(name))
+
+
+def _load_named(scope, names, folder, one_file):
+    try:
+        _core.load_vars(scope, names, folder, one_file)
+    except NotFound as error:
+        there = sorted(one.name for one in os.scandir(folder) if one.is_file()) if os.path.isdir(folder) else []
+        if not there or one_file in there or not set(names).isdisjoint(there):
+            raise
+        raise type(error)("%s\n  hint   the folder has the files %s: if the variables were saved in one file, pass its "
+                          "name as filename (params_filename of a model)"
+                          % (error.message, ", ".join(there[:5]) + (", ..." if len(there) > 5 else ""))) from None
 
 
 def _target(scope, name):
@@ -247,7 +259,8 @@ def _target(scope, name):
 
 def _check_shape(parameter, shape):
     if tuple(shape) != tuple(parameter.shape):
-        raise NotAllowed("the program has parameter %s with the shape %s, the file has %s"
+        raise NotAllowed("the program has parameter %s with the shape %s, the file has %s: "
+                         "anabranch.warm_start loads the variables whose shapes match"
                          % (parameter.name, list(parameter.shape), list(shape)))
 
 

@@ -15,6 +15,7 @@ from ..errors import InvalidArgument, InvalidType, InvalidValue
 from ..framework import Variable, get_flags
 from ..framework.dtype import dtype_name
 from ..layer_helper import LayerHelper
+from . import probabilities
 
 if TYPE_CHECKING:
     from ..hints import DType
@@ -115,6 +116,7 @@ def operand(value: Any, argument: str, layer: str, op: str | None = None) -> Non
     the kernels of the op do not depend on the dtype, any dtype is accepted."""
     known = _kernels(op or layer)
     if known and isinstance(value, Variable) and dtype_name(value.dtype) in known:
+        probabilities.check(layer, argument, value)
         return
     if known and half(value, argument, layer, op):
         return

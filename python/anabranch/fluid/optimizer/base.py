@@ -16,7 +16,7 @@ from ..backward import append_backward, no_grad_names
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..described import Described
 from ..errors import InvalidType, NotOffered, Violated
-from ..framework import Variable, default_main_program, default_startup_program, program_guard
+from ..framework import OpRole, Variable, default_main_program, default_startup_program, program_guard
 from ..framework.dtype import VarType
 from ..framework.variable import is_growable
 from ..initializer import Constant
@@ -231,6 +231,7 @@ class Optimizer(Rated, Described):
         program = default_main_program()
         block = program.current_block()
         start = len(block.ops)
+        self._warn_of_second_updates(block, params_grads)
         self.helper = LayerHelper(self.__class__.__name__)
         self._create_accumulators(block, [p for p, g in params_grads if p.trainable])
         self._create_global_learning_rate()
@@ -241,6 +242,15 @@ class Optimizer(Rated, Described):
                 self._append_optimize_op(block, (param, grad))
         self._finish_update(block, params_grads)
         return block._slice_ops(start, len(block.ops))
+
+    def _warn_of_second_updates(self, block, params_grads):
+        updated = {name for op in block.ops if op.has_attr("op_role") and int(op.attr("op_role")) & OpRole.Optimize
+                   and "Param" in op.input_names for name in op.input("Param")}
+        again = [param.name for param, grad in params_grads if grad is not None and param.name in updated]
+        if again:
+            user_warnings.warn("%s: the program already updates %s%s, so that each step now does so twice: minimize "
+                               "was called before; call it once, for the sum of the losses if there are several"
+                               % (type(self).__name__, ", ".join(again[:3]), ", ..." if len(again) > 3 else ""))
 
     # ---- public
 

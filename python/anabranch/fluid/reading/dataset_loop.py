@@ -9,12 +9,14 @@ import numpy as np
 from ... import _core
 from ...progress import LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 from ..compiler import CompiledProgram
-from ..errors import InvalidType, InvalidValue, NotAllowed, Unsupported, Violated, require
+from ..errors import InvalidType, InvalidValue, NotAllowed, NotFound, Unsupported, Violated, require
 from ..fetching import fetch_names
 from ..framework import OpRole, Program, Variable, default_main_program
 from ..framework.dtype import VarType
+from ..framework.updates import trains
 from ..scope import global_scope
-from . import metric_states
+from ..user_warnings import warn
+from . import metric_states, missing_feeds
 from .batch_queue import stall_report_s
 from .dataset_base import whole_number
 from .handler_thread import HandlerThread
@@ -204,6 +206,9 @@ class Pass:
     def run(self, loop: Any) -> PassResult:
         """Runs the pass to its end."""
         if self.trains():
+            if not trains(self.program) and self.program.global_block().ops:
+                warn("%s: the program trains nothing: pass the program on which minimize was called, not one that was "
+                     "cloned for tests; infer_from_dataset evaluates without training" % self.what)
             metric_states.restore(self.program, self.scope)
             return self._measured(loop)
         with metric_states.Fresh(self.aucs, self.scope):
@@ -233,8 +238,11 @@ class Pass:
         stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1 or self.checkpoints is not None)
         try:
             done = self._train(loop, stream, watch)
-        except BaseException:
+        except BaseException as error:
             watch.interrupted()
+            self.dataset._warn_of_uneven_rows(stream.uneven())  # they may be the cause
+            if isinstance(error, NotFound):
+                missing_feeds.refuse(error, self.program, [name for name, *_ in self.dataset._slots], self.what)
             raise
         finally:
             stream.close()

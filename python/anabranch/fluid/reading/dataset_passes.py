@@ -43,6 +43,13 @@ class DatasetPasses(RemoteFiles):
             warn("%s. As in Fluid 1.8.5, the values of a batch are joined, divided into rows of that shape, and what "
                  "remains is dropped: check the data, or call set_bad_rows('raise') to make such lines errors" % first)
 
+    def _warn_of_no_rows(self, what):
+        files, share = self.filelist, self._share[:2]
+        warn("%s: the data set has no rows: %s" % (what, "set_filelist names no files" if not files else
+             "%s of set_filelist %s no lines%s"
+             % (counted(len(files), "file"), "has" if len(files) == 1 else "have",
+                "" if share == (0.0, 1.0) else " in the share from %g to %g" % share)))
+
     def _end_pass(self, what, statistics=None, uneven=""):
         """Reports what a pass over files has read. Passes over memory read nothing: loading has reported.
 
@@ -54,6 +61,8 @@ class DatasetPasses(RemoteFiles):
         if self._in_memory and statistics is None:
             return
         lines, bad = counts["lines"], counts["bad_rows"]
+        if not lines and not counts["rows"]:
+            self._warn_of_no_rows(what)
         if self._format and lines and is_first_process():
             share = " (%.2g %%)" % (100 * bad / lines) if bad else ""
             sys.stderr.write("%s: %s, %s%s, %s\n" % (

@@ -14,14 +14,15 @@ _NOT_COMPUTED = re.compile(r"fetched variable (\S+) is computed by no op of the 
 _MADE_AT = re.compile(r"made at (.*)")
 
 
-def refuse(error: NotFound, program: Any, feed: Any) -> None:
+def refuse(error: NotFound, program: Any, feed: Any, of_pass: str = "") -> None:
     """Raises :class:`MissingFeed` if the variable that ``error`` names can only have a value by being fed, or ``error``
     with a suggestion if it names a fetched variable that the program does not have.
 
     Args:
         error (NotFound): raised by a run.
         program (Program): the program of the run.
-        feed (dict|list of dict, optional): feed of the call.
+        feed (dict|list of dict, optional): feed of the call; the names that a data set feeds.
+        of_pass (str): name of the call, if it feeds from a data set.
     """
     found = _NOT_COMPUTED.search(error.message)
     if found:
@@ -34,6 +35,12 @@ def refuse(error: NotFound, program: Any, feed: Any) -> None:
     if var is None or var.persistable or _computed(program, name):
         return
     made = _MADE_AT.search(error.message)
+    if of_pass:
+        raise MissingFeed('%s: variable "%s" has no value: the data set does not feed it and no operator computes it\n'
+                          "  first read by %s%s\n"
+                          "  Name it in set_use_var, which names %s, in the order of the slots of a line"
+                          % (of_pass, name, op, " at " + made.group(1) if made else "", _quoted(feed) or "none")
+                          ) from None
     fed = _names(feed)
     strange = [one for one in fed if program.desc.block(0)._find_var(one) is None]
     raise MissingFeed(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InvalidValue, Unavailable
 
-_ROWS_OF_BATCH = 32768      # fewer cost more time: each batch has its own copy of a dictionary
+_ROWS_OF_BATCH = 65536      # fewer cost more time: each batch has its own copy of a dictionary
 _BUFFER_BYTES = 1 << 18     # of each column
 # Writers end a dictionary at a megabyte; then a value takes the bits of the number of its entry.
 _DICTIONARY_BYTES, _BYTES_OF_ENTRY = 1 << 20, 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from ... import _launched
 from .. import arguments
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotAllowed
@@ -95,6 +96,7 @@ class DistributeTranspiler(PrivateNames, Described):
         for what, given in (("program", program), ("startup_program", startup)):
             if not isinstance(given, Program):
                 raise InvalidType("transpile: %s must be a Program, got %s" % (what, type(given).__name__))
+        _launched.asked()
         if self.config.mode in ("nccl2", "collective"):
             self._transpile_rings(trainer_id, program, trainers, startup, current_endpoint)
             return

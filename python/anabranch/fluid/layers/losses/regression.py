@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...explained import explain
 from ...layer_helper import LayerHelper
+from ...user_warnings import warn
 from .. import check
 from .._generated_reductions import reduce_mean
 
@@ -37,6 +38,10 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
     """
     check.operand(input, "input", "square_error_cost", "square")
     check.operand(label, "label", "square_error_cost", "square")
+    if len(input.shape) != len(label.shape) and max(len(input.shape), len(label.shape)) > 1:
+        warn("square_error_cost: input %s has the shape %s and label %s has %s, so that their difference has a value "
+             "for each pair of rows: give both the same shape, such as [None, 1]"
+             % (input.name, list(input.shape), label.name, list(label.shape)))
     helper = LayerHelper("square_error_cost")
     difference = helper.create_variable_for_type_inference(input.dtype)
     helper.append_op(type="elementwise_sub", inputs={"X": [input], "Y": [label]}, outputs={"Out": [difference]})

@@ -5,6 +5,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
+from ..... import _launched
 from ....core import CPUPlace
 from ....errors import InvalidType, InvalidValue, NotAllowed
 from ....executor import Executor
@@ -52,6 +53,7 @@ class Fleet(abc.ABC):
         """
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
             raise InvalidType("fleet.init: role_maker must be a role maker, got %s" % type(role_maker).__name__)
+        _launched.asked()
         role = role_of_environment() if role_maker is None else role_maker
         role.generate_role()
         self._role_maker = role

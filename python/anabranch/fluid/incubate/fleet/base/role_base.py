@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ..... import _cluster
+from ..... import _cluster, _launched
 from ....errors import InvalidType, InvalidValue, NotOffered
 
 
@@ -165,10 +165,21 @@ class Calls:
 
 def needed(name: str, env: Any = None) -> str:
     """str: an environment variable. ValueError, with its name, if it is not set."""
+    _launched.asked()
     value = (os.environ if env is None else env).get(name)
     if not value:
-        raise InvalidValue("the environment variable %s is not set: check how this process was started" % name)
+        raise InvalidValue("the environment variable %s is not set: %s" % (name, _how_to_start(name)))
     return str(value)
+
+
+def _how_to_start(name: str) -> str:
+    servers, alone = "anabranch launch --servers 1 --workers 2 SCRIPT", "anabranch launch --nproc 2 SCRIPT"
+    if name.startswith("PADDLE_PSERVERS") and os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
+        return "the process was started without servers, which this role needs. Start the script with " + servers
+    if name == "PADDLE_TRAINER_ID" and os.environ.get("TRAINING_ROLE") == "PSERVER":
+        return "the process was started as a server, but this role is of workers alone. Start the script with " + alone
+    return ("start the script with %s, or with %s if it needs no servers; on several machines, set the variables of "
+            "docs/clusters.md" % (servers, alone))
 
 
 def needed_number(name: str, least: int) -> int:
