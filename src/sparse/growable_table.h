@@ -93,6 +93,16 @@ class GrowableTable {
   void add_rows(const char* rows, size_t bytes);
   // Removes the rows of keys; others are skipped.
   void remove(const int64_t* keys, int64_t n);
+  // Gives n keys these rows, without moments: a key without a row gets one with the initial moments. ResourceExhausted:
+  // they do not fit.
+  void set_rows(const int64_t* keys, int64_t n, const float* rows);
+  // The keys that have a row, in their order.
+  std::vector<int64_t> with_rows(std::span<const int64_t> keys);
+  // The keys of rows that have changed since the last call and are still there, some of them twice; only if changes are
+  // recorded (record_since).
+  std::vector<int64_t> take_changed();
+  // The keys whose rows the rules have removed or shrunk since the last call (TableOptions::tells).
+  std::vector<int64_t> take_told();
 
   // ---- rows of one moment, while the table is in use
   // The moment is the construction: the caller blocks updates until then. Rows created meanwhile by lookups in training

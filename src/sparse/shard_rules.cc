@@ -101,6 +101,7 @@ bool TableShard::evict_one(uint64_t from, int which) {
     oldest = age;
   }
   if (!worst) return false;
+  if (options_.tells) told_.push_back(static_cast<int64_t>(index_[worst->at.bucket].key[worst->at.slot]));
   erase(worst->at);
   ++stats_.evicted;
   return true;
@@ -118,6 +119,7 @@ template <class Fn> void TableShard::each_due(int64_t every, Fn&& fn) {
 }
 
 void TableShard::remove_due(int64_t* removed) {
+  if (options_.tells) told_.insert(told_.end(), due_.begin(), due_.end());
   for (const int64_t key : due_) {
     if (Position at; index_.find(key, &at)) erase(at);
   }
@@ -139,6 +141,7 @@ void TableShard::shrink() {
     float* counts = record(row);
     counts[0] *= rule.decay;
     counts[1] *= rule.decay;
+    if (options_.tells) told_.push_back(key);
     if (worth(counts) < rule.delete_below) due_.push_back(key);
   });
   remove_due(&stats_.shrunk);
@@ -148,6 +151,11 @@ void TableShard::tick() {
   clock_ = (clock_ + 1) & ~kMark;
   if (options_.expire_after > 0) expire();
   if (options_.policy == Policy::kLowestScore && options_.score.shrink_every > 0) shrink();
+}
+
+void TableShard::take_told(std::vector<int64_t>* keys) {
+  keys->insert(keys->end(), told_.begin(), told_.end());
+  told_.clear();
 }
 
 // ---- rows of a file
@@ -160,6 +168,13 @@ float* TableShard::restore(int64_t key, uint32_t seen) {
   before_change(key, b.seen[at.slot], b.row[at.slot]);
   b.seen[at.slot] = seen;
   return record(b.row[at.slot]);
+}
+
+float* TableShard::put(int64_t key) {
+  const bool fresh = row_of(key) == 0;
+  float* const record = restore(key, clock_);
+  if (fresh && record) fill(key, record);
+  return record;
 }
 
 }  // namespace anabranch::sparse

@@ -111,12 +111,19 @@ class TableShard {
   void count_changes(uint64_t* rows, uint64_t* gone) const;
   // They were not written.
   void take_back(const ShardChanges& changes);
+  // Appends the keys of rows that have changed and are still there, some of them twice, and records from now on.
+  void take_changed(std::vector<int64_t>* keys);
   // False if there is no such row.
   bool remove(int64_t key);
   bool has(int64_t key) const { return row_of(key) != 0; }
   int64_t rows() const { return stats_.rows; }
 
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
+  // The record of a key, which begins with its initial row if there was none; regardless of the rules, but null if
+  // memory is at its limit.
+  float* put(int64_t key);
+  // Appends the keys whose rows the rules have removed or shrunk since the last call (TableOptions::tells).
+  void take_told(std::vector<int64_t>* keys);
   // The initial row of a key.
   void start(int64_t key, float* row) const;
   uint32_t clock() const { return clock_; }
@@ -205,7 +212,7 @@ class TableShard {
   uint32_t clock_ = 1;
   TableStats stats_;
   std::vector<Candidate> candidates_, passed_;
-  std::vector<int64_t> absent_, due_;  // keys: of an update without a row; to be removed
+  std::vector<int64_t> absent_, due_, told_;  // keys: of an update without a row; to be removed; for take_told()
 };
 
 // Floats of one record with padding: whole cache lines if that wastes little.

@@ -48,6 +48,7 @@ TableOptions options_of(const KernelArgs& op) {
              .shrink_every = op.attr<int64_t>("shrink_every")};
   o.by_updates = op.attr<bool>("by_updates");
   o.servers = op.attr<int32_t>("servers");
+  o.tells = op.attr<bool>("tells");
   return o;
 }
 
@@ -77,6 +78,7 @@ AB_OP(create_growable_table)
     .attr<bool>("by_updates", false,
                 "updates create rows, and lookups only read; false: lookups in training create them")
     .attr<int32_t>("servers", 1, "number of servers that hold the table together")
+    .attr<bool>("tells", false, "on a server of GEO training: workers are told which rows the rules have changed")
     .effects(kRandom)
     .infer([](InferContext& c) { declare_table(c, "Out", c.attr<int64_t>("width")); })
     .no_grad("it creates a table")
