@@ -51,7 +51,8 @@ void check(const TableOptions& o) {
 GrowableTable::GrowableTable(std::string name, const TableOptions& options)
     : name_(std::move(name)), options_(options) {
   check(options);
-  const bool blocks = options_.max_bytes == 0 || options_.max_bytes / options_.servers >= kLargeLimit;
+  const bool blocks =
+      !options_.few && (options_.max_bytes == 0 || options_.max_bytes / options_.servers >= kLargeLimit);
   if (blocks) memory_ = std::make_shared<RecordMemory>();
   for (Part& part : parts_) part.shard = std::make_unique<TableShard>(options_, memory_.get());
 }
