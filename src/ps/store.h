@@ -18,6 +18,7 @@ struct Change {
   uint32_t variable = 0;
   Tensor dense;                        // shares memory with its creator
   const SelectedRows* rows = nullptr;  // or sparse rows
+  uint32_t time = 0;                   // of the events of sparse rows; 0: unknown
 };
 
 // The size of a variable.

@@ -83,7 +83,8 @@ class GrowableTable {
   void append_rows(uint64_t part, int bits, std::string* to);
   // The number of updates, from which the ages of rows are counted. InvalidArgument unless it is from 1 to INT32_MAX.
   void set_clock(int64_t clock);
-  // The approximate counts of keys that wait for admission; empty without that rule. ShapeMismatch: the counts are
+  // What the rules remember beyond the rows and the clock: the approximate counts of keys that wait for admission, and
+  // the number of updates of a timed table; empty without such rules. ShapeMismatch: the counts are
   // those of another rule.
   std::vector<int64_t> key_counts();
   void set_key_counts(std::span<const int64_t> counts);

@@ -33,6 +33,7 @@ struct TableOptions {
   int32_t admit_count = 1;      // a key gets a row when it is seen for this time
   float admit_probability = 1;  // or, each time, with this probability
   int64_t expire_after = 0;     // updates of the table after which an unseen row is removed; 0: never
+  bool timed = false;           // expire_after, and ages of rows, are seconds in the time of events
   ScoreRule score;              // for Policy::kLowestScore
   // Rows are created by updates, and lookups only read: in training a key without a row reads as its initial row.
   bool by_updates = false;

@@ -142,7 +142,7 @@ def _leave_rules_to_servers(makers: list[Any]) -> None:
     """Copies of growable tables in workers have no rules, except that a score counts shows and clicks."""
     for op in makers:
         for name, value in (("max_bytes", 0), ("evict", True), ("admit_count", 1), ("admit_probability", 1.0),
-                            ("expire_after", 0), ("shrink_every", 0)):
+                            ("expire_after", 0), ("timed", False), ("shrink_every", 0)):
             op._set_attr(name, value)
         if op.attr("policy") != "score":
             op._set_attr("policy", "lru")
