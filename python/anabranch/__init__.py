@@ -15,6 +15,7 @@ if _TYPE_CHECKING:
     from . import compat, dataset, reader
     from .checkpoints import Checkpoints
     from .fluid.reading.decorators import batch
+    from .event_time import set_event_time
     from .hashing import hash_ids
     from .incremental import warm_start
     from .loops import Loop
@@ -25,11 +26,12 @@ if _TYPE_CHECKING:
 _sys.meta_path.append(_absent.finder)
 
 __all__ = ["Checkpoints", "Loop", "Predictor", "RankingMetrics", "Schema", "__version__", "batch", "compat", "dataset",
-           "hash_ids", "reader", "warm_start"]
+           "hash_ids", "reader", "set_event_time", "warm_start"]
 
 _on_demand.give(__name__, {
     ".checkpoints": "Checkpoints",
     ".fluid.reading.decorators": "batch",
+    ".event_time": "set_event_time",
     ".hashing": "hash_ids",
     ".incremental": "warm_start",
     ".loops": "Loop",

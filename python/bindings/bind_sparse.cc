@@ -1,8 +1,10 @@
 // sparse/: growable tables in variables of a scope.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/event_time.h"
 #include "bind.h"
 #include "io/atomic_file.h"
 #include "link_files.h"
@@ -156,6 +158,7 @@ nb::list describe_links(const sparse::TableChain& chain) {
 }  // namespace
 
 void bind_sparse(nb::module_& m) {
+  m.def("set_event_time", &set_event_time, nb::arg("seconds").none());
   nb::class_<GrowableTable>(m, "GrowableTable", "A table whose rows appear when their keys are seen.")
       .def_prop_ro("width", [](const GrowableTable& t) { return t.options().width; })
       .def_prop_ro("moments", [](const GrowableTable& t) { return t.options().moments; })

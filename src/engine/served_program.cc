@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/event_time.h"
 #include "base/flags.h"
 #include "core/host_copy.h"
 #include "opdef/op_def.h"
@@ -136,7 +137,9 @@ bool ServedProgram::is_gradient(const std::string& name) const {
 
 void ServedProgram::apply(std::span<const ps::Change> changes) {
   Shapes what;
+  uint32_t time = 0;
   for (const ps::Change& c : changes) {
+    time = std::max(time, c.time);
     AB_CHECK(c.variable < entries_.size() && is_taken(entries_[c.variable]), InvalidArgument,
              "a worker sends {}, which is not a gradient for an update of this server",
              c.variable < entries_.size() ? entries_[c.variable].name : "an unknown variable");
@@ -155,6 +158,7 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
       value.as<Tensor>().copy_from(c.dense);  // the memory stays
     }
   }
+  const EventTime of_messages(time);  // which the journal has
   updates(what).run({});
 }
 

@@ -36,6 +36,8 @@ class ServedProgram final : public ps::Store {
   ps::Extent extent(uint32_t variable) const override;
   void read(uint32_t variable, rpc::Message* into) const override;
   void read_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) const override;
+  void read_changed(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) const override;
+  std::vector<int64_t> take_told(uint32_t variable) override;
   void train_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) override;
   void read_table(uint32_t variable, uint64_t part, int bits, rpc::Message* into) const override;
   void read_link(uint32_t variable, std::span<const int64_t> request, rpc::Message* into) override;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <iterator>
 
 #include "engine/served_bytes.h"
 #include "engine/served_program.h"
@@ -172,6 +173,22 @@ void ServedProgram::find_rows(sparse::GrowableTable& table, uint32_t variable, s
   const auto n = static_cast<int64_t>(ids.size());
   void* to = into->add_room(variable, Shape{n, table.options().width}, DType::kFloat32);
   table.pull(ids.data(), n, {.train = train}, static_cast<float*>(to), &scratch, nullptr);
+}
+
+void ServedProgram::read_changed(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) const {
+  const auto table = table_at(variable);
+  if (!table) return Store::read_changed(variable, ids, into);
+  const std::vector<int64_t> present = table->with_rows(ids);
+  std::vector<int64_t> gone;
+  std::set_difference(ids.begin(), ids.end(), present.begin(), present.end(), std::back_inserter(gone));
+  into->add_ids(variable, gone);
+  into->add_ids(variable, present);
+  find_rows(*table, variable, present, /*train=*/false, into);
+}
+
+std::vector<int64_t> ServedProgram::take_told(uint32_t variable) {
+  const auto table = table_at(variable);
+  return table ? table->take_told() : std::vector<int64_t>();
 }
 
 void ServedProgram::train_rows(uint32_t variable, std::span<const int64_t> ids, rpc::Message* into) {

@@ -84,8 +84,8 @@ class Client {
   // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already. `seen`
   // is set to the answer's number.
   bool take(const Remote& variable, Tensor* out, uint64_t* seen = nullptr);
-  // The rows of a table in the answer.
-  bool take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows);
+  // The rows of a table in the answer; of a growable table `gone` has the keys that have no row.
+  bool take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows, std::vector<int64_t>* gone = nullptr);
   // The newest value of an answer, if it is another one than that of the answer `seen`, which is set to its number.
   bool newer(const Remote& variable, uint64_t* seen, Tensor* out);
 

@@ -191,9 +191,14 @@ bool Client::newer(const Remote& variable, uint64_t* seen, Tensor* out) {
   return true;
 }
 
-bool Client::take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows) {
+bool Client::take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows, std::vector<int64_t>* gone) {
   const auto [part, taken, number, answer] = find_untaken(table);
   if (!answer || part == 0 || answer->part(part - 1).kind != PartKind::kIds) return false;
+  if (gone) {
+    if (part < 2 || answer->part(part - 2).kind != PartKind::kIds) return false;
+    const auto without = answer->ids(part - 2);
+    gone->assign(without.begin(), without.end());
+  }
   const auto found = answer->ids(part - 1);
   ids->assign(found.begin(), found.end());
   copy_part(*answer, part, rows);

@@ -12,6 +12,10 @@ Geo::Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> var
   AB_CHECK(options.every >= 1, InvalidArgument, "GEO: push_nums must be at least 1, got {}", options.every);
   for (auto& v : variables) {
     AB_CHECK(v.value && !v.shards.empty(), InvalidArgument, "GEO: the parameter {} has no shards on servers", v.name);
+    if (v.grows()) {
+      tables_.emplace_back(client, std::move(v));
+      continue;
+    }
     for (const auto& shard : v.shards) client_.subscribe(shard.value);
     const std::string name = v.name;
     kept_[name].variable = std::move(v);
@@ -37,6 +41,24 @@ int64_t Geo::rows_of(const Kept& k) const {
   return rows;
 }
 
+// All variables are of one scope.
+RunGate* Geo::gate() const {
+  if (!kept_.empty()) return kept_.begin()->second.variable.value->gate().get();
+  return tables_.empty() ? nullptr : tables_.front().variable().value->gate().get();
+}
+
+void Geo::begin_kept(Kept& k) {
+  const Tensor* w = k.variable.value->get<Tensor>();
+  AB_CHECK(w && w->initialized(), NotFound, "GEO: {} was never written: run the trainer's startup program first",
+           k.variable.name);
+  AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its shards on servers have {}",
+           k.variable.name, w->rows(), rows_of(k));
+  AB_CHECK(w->dtype() == DType::kFloat32 || w->dtype() == DType::kFloat64, Unsupported,
+           "GEO training of {}, which is of {}", k.variable.name, dtype_name(w->dtype()));
+  k.old.copy_from(*w);
+  k.noted.clear();
+}
+
 void Geo::begin() {
   {
     std::unique_lock lock(mutex_);
@@ -46,18 +68,9 @@ void Geo::begin() {
   }
   std::exception_ptr failed;
   try {
-    for (auto& [name, k] : kept_) {
-      const RunGate::Change change(k.variable.value->gate().get());
-      const Tensor* w = k.variable.value->get<Tensor>();
-      AB_CHECK(w && w->initialized(), NotFound, "GEO: {} was never written: run the trainer's startup program first",
-               name);
-      AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its shards on servers have {}", name,
-               w->rows(), rows_of(k));
-      AB_CHECK(w->dtype() == DType::kFloat32 || w->dtype() == DType::kFloat64, Unsupported,
-               "GEO training of {}, which is of {}", name, dtype_name(w->dtype()));
-      k.old.copy_from(*w);
-      k.noted.clear();
-    }
+    const RunGate::Change change(gate());
+    for (auto& [name, k] : kept_) begin_kept(k);
+    for (GeoTable& table : tables_) table.begin();
   } catch (...) {
     failed = std::current_exception();
   }

@@ -2,12 +2,14 @@
 // steps it sends (w - old) / workers, which is added to old, too; servers add it to their p. The answer has p: w += p -
 // old, old = p. So updates since the start of the exchange stay, and the part that was not sent - all but one share -
 // is in w - old, and in the next difference. Of tables only the rows that steps have looked up are sent, or, under
-// rules that move others, too, those that have moved; the answer has the rows that have changed on the server.
+// rules that move others, too, those that have moved; the answer has the rows that have changed on the server. Growable
+// tables: geo_table.h.
 //
 // Parameters change between steps, at the gate of their scope; messages are sent in parallel to the steps.
 #pragma once
 #include <condition_variable>
 #include <exception>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,8 +17,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/value.h"
 #include "ps/exchanger.h"
+#include "ps/geo_table.h"
+#include "ps/geo_variable.h"
 #include "ps/id_set.h"
 
 namespace anabranch::ps {
@@ -25,19 +28,6 @@ struct GeoOptions {
   int trainers = 1;
   int64_t every = 100;  // steps of all threads of this worker
   bool thread = true;   // exchanges run in a separate thread; otherwise the caller of steps starts and ends them
-};
-
-// A parameter, split by rows over servers.
-struct GeoVariable {
-  struct Shard {
-    Remote difference, value;
-    int64_t rows = 0;
-  };
-  std::string name;
-  std::shared_ptr<Value> value;
-  bool sparse = false;  // a table: looked-up rows are sent
-  std::vector<Shard> shards;
-  bool moves_all = false;  // of a table: rows that its rule has moved without a lookup are sent, too (momentum)
 };
 
 // Gradients that a program sends nevertheless go as in async training.
@@ -84,10 +74,13 @@ class Geo final : public AsyncExchanger {
   void note_moved(Kept& k);
   void take_noted();
   int64_t rows_of(const Kept& k) const;
+  void begin_kept(Kept& k);
+  RunGate* gate() const;
   void check() const;
 
   const GeoOptions options_;
   std::map<std::string, Kept> kept_;  // by name
+  std::list<GeoTable> tables_;        // growable ones
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool begun_ = false, due_ = false, busy_ = false, over_ = false;

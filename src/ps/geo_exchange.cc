@@ -55,6 +55,9 @@ void Geo::fetch_tables() {
     }
     k.variable.value->touch();
   }
+  if (tables_.empty()) return;
+  const RunGate::Change change(gate());
+  for (GeoTable& table : tables_) table.fetch();
 }
 
 // In parts: a table may be larger than the largest message.
@@ -111,7 +114,7 @@ void Geo::note_moved(Kept& k) {
 }
 
 void Geo::send_all() {
-  const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
+  const RunGate::Change change(gate());
   for (auto& [name, k] : kept_) {
     check_shape(k);
     bring_to_host(k.variable.value->as<Tensor>());
@@ -120,6 +123,11 @@ void Geo::send_all() {
   take_noted();
   for (auto& [name, k] : kept_) {
     k.variable.sparse ? send_rows(k) : send_dense(k);
+  }
+  for (GeoTable& table : tables_) {
+    const int64_t rows = table.send(options_.trainers);
+    const std::lock_guard lock(mutex_);
+    rows_ += rows;
   }
 }
 
@@ -171,7 +179,8 @@ void Geo::send_rows(Kept& k) {
 }
 
 void Geo::merge_all() {
-  const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
+  const RunGate::Change change(gate());
+  for (GeoTable& table : tables_) table.merge();
   for (auto& [name, k] : kept_) {
     const Tensor* w = k.variable.value->get<Tensor>();
     if (!w || !(w->shape() == k.old.shape()) || w->dtype() != k.old.dtype()) continue;  // the next exchange reports it

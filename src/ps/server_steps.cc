@@ -118,7 +118,13 @@ void Server::note_rows(const Message& request) {
   for (int i = 1; i < request.parts(); ++i) {
     const Part& p = request.part(i);
     if (p.kind != PartKind::kTensor || p.height < 0) continue;
-    for (Trainer& t : trainers_) t.changed[store_.table_of(p.variable)].add(request.ids(i - 1));
+    const uint32_t table = store_.table_of(p.variable);
+    const std::vector<int64_t> told = store_.take_told(table);
+    for (Trainer& t : trainers_) {
+      if (t.complete) continue;  // it does not come back
+      t.changed[table].add(request.ids(i - 1));
+      t.changed[table].add(told);
+    }
   }
 }
 
@@ -147,8 +153,7 @@ MessageRef Server::variables_for(const Message& request) {
       IdSet& told = t.told[v];
       told.add(t.changed[v].ids());
       t.changed[v].clear();
-      out->add_ids(v, told.ids());
-      store_.read_rows(v, told.ids(), out.get());
+      store_.read_changed(v, told.ids(), out.get());
     }
   }
   return out;

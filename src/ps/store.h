@@ -18,6 +18,7 @@ struct Change {
   uint32_t variable = 0;
   Tensor dense;                        // shares memory with its creator
   const SelectedRows* rows = nullptr;  // or sparse rows
+  uint32_t time = 0;                   // of the events of sparse rows; 0: unknown
 };
 
 // The size of a variable.
@@ -72,6 +73,15 @@ class Store {
   virtual Extent extent(uint32_t) const { return {}; }
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
+  // GEO: the rows of keys that have changed, for a worker that keeps a copy: ids, then rows. Of a growable table, the
+  // keys that have no row come before, as ids.
+  virtual void read_changed(uint32_t variable, std::span<const int64_t> ids, Message* into) const {
+    into->add_ids(variable, ids);
+    read_rows(variable, ids, into);
+  }
+  // GEO: the keys of a growable table whose rows the last updates have changed without a difference: its rules have
+  // removed or shrunk them.
+  virtual std::vector<int64_t> take_told(uint32_t) { return {}; }
   // The same in training: keys of a growable table get a row. From several threads, concurrently with read_rows.
   virtual void train_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) {
     read_rows(variable, ids, into);

@@ -1,5 +1,6 @@
 #include "ps/sums.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace anabranch::ps {
@@ -74,6 +75,9 @@ void Sum::join(const std::vector<Contribution>& contributions, Change* out) {
     rows_.rows.insert(rows_.rows.end(), ids.begin(), ids.end());
   }
   out->rows = &rows_;
+  for (const Contribution& c : contributions) {
+    out->time = std::max(out->time, static_cast<uint32_t>(c.message->part(c.part).time));
+  }
   if (contributions.size() == 1) {
     rows_.value = Message::tensor(first.message, first.part);
     return;

@@ -49,6 +49,18 @@ int64_t key_at(const char* row) {
 
 }  // namespace
 
+void each_part(const Remote& server, const std::function<void(const sparse::TableHeader&, std::string_view)>& use) {
+  const sparse::TableHeader head = head_of(server);
+  const int bits = sparse::GrowableTable::bits_for(head.rows * static_cast<int64_t>(head.row_bytes()), kPartBytes);
+  for (int64_t part = 0; part < int64_t{1} << bits; ++part) {
+    const MessageRef answer = ask(server, part, bits);
+    const size_t bytes = answer->part(1).bytes;
+    AB_CHECK(bytes % head.row_bytes() == 0, Unavailable, "the server at {} answers with half a row",
+             server.link->endpoint());
+    use(head, {answer->payload(1), bytes});
+  }
+}
+
 void save_table(const std::vector<Remote>& servers, const std::string& path, io::FileSet* files) {
   sparse::TableHeader head = head_of_all(servers);
   const size_t row_bytes = head.row_bytes();

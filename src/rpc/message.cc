@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/event_time.h"
 #include "core/host_copy.h"
 
 namespace anabranch::rpc {
@@ -86,7 +87,9 @@ void Message::add(uint32_t variable, const Tensor& tensor) {
 }
 
 void Message::set_height(int64_t height) {
-  reinterpret_cast<Part*>(memory_.get() + at_.back())->height = height < 0 ? Part::kAnyHeight : height;
+  Part* const part = reinterpret_cast<Part*>(memory_.get() + at_.back());
+  part->height = height < 0 ? Part::kAnyHeight : height;
+  part->time = event_time();
 }
 
 void Message::add(uint32_t variable, const SelectedRows& rows) {

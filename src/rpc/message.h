@@ -73,7 +73,8 @@ struct Part {
   int64_t height = -1;  // of sparse rows: the ids are the previous part; kAnyHeight for growable tables
   static constexpr int64_t kAnyHeight = INT64_MAX;
   int64_t dims[kMaxRank] = {};
-  int64_t reserved2[4] = {};
+  int64_t time = 0;  // of sparse rows: that of their events, in seconds since 1970; 0: unknown
+  int64_t reserved2[3] = {};
 };
 static_assert(sizeof(Part) == 128);
 
@@ -126,7 +127,7 @@ class Message {
   Message() = default;
   const char* data() const { return memory_ ? memory_.get() : borrowed_.get(); }
   char* grow(const Part& part);
-  void set_height(int64_t height);  // of the last part
+  void set_height(int64_t height);  // of the last part, which has rows of now
   void walk();
 
   struct Free {

@@ -30,6 +30,7 @@ void check(const TableOptions& o) {
            "admit_probability must be above 0 and at most 1, got {}", o.admit_probability);
   AB_CHECK(o.expire_after >= 0 && o.expire_after < INT32_MAX, InvalidArgument,
            "expire_after must not be negative, got {}", o.expire_after);
+  AB_CHECK(!o.timed || o.by_updates, InvalidArgument, "rows expire by time only if updates create them");
   AB_CHECK(o.servers >= 1, InvalidArgument, "servers must be at least 1, got {}", o.servers);
   const int64_t least = (int64_t{64} << KeyOrder::kBits) * record_stride(o) * 4 * o.servers;
   AB_CHECK(o.max_bytes == 0 || o.max_bytes >= least, InvalidArgument,
@@ -51,7 +52,8 @@ void check(const TableOptions& o) {
 GrowableTable::GrowableTable(std::string name, const TableOptions& options)
     : name_(std::move(name)), options_(options) {
   check(options);
-  const bool blocks = options_.max_bytes == 0 || options_.max_bytes / options_.servers >= kLargeLimit;
+  const bool blocks =
+      !options_.few && (options_.max_bytes == 0 || options_.max_bytes / options_.servers >= kLargeLimit);
   if (blocks) memory_ = std::make_shared<RecordMemory>();
   for (Part& part : parts_) part.shard = std::make_unique<TableShard>(options_, memory_.get());
 }
@@ -173,6 +175,7 @@ std::vector<int64_t> GrowableTable::key_counts() {
   std::vector<int64_t> out;
   for (Part& part : parts_) {
     const std::lock_guard held(part.lock);
+    if (const uint32_t* updates = part.shard->updates_of_timed()) out.push_back(*updates);
     for (const KeyCounts& counts : part.shard->key_counts()) {
       out.resize(out.size() + counts.words());
       counts.save(&*(out.end() - static_cast<int64_t>(counts.words())));
@@ -184,6 +187,7 @@ std::vector<int64_t> GrowableTable::key_counts() {
 void GrowableTable::set_key_counts(std::span<const int64_t> counts) {
   size_t words = 0;
   for (Part& part : parts_) {
+    words += part.shard->updates_of_timed() ? 1 : 0;
     for (const KeyCounts& c : part.shard->key_counts()) words += c.words();
   }
   AB_CHECK(counts.size() == words, ShapeMismatch, "table {} counts keys in {} words, got {}: were its rules changed?",
@@ -191,6 +195,7 @@ void GrowableTable::set_key_counts(std::span<const int64_t> counts) {
   const int64_t* from = counts.data();
   for (Part& part : parts_) {
     const std::lock_guard held(part.lock);
+    if (uint32_t* updates = part.shard->updates_of_timed()) *updates = static_cast<uint32_t>(*from++);
     for (KeyCounts& c : part.shard->key_counts()) {
       c.load(from);
       from += c.words();

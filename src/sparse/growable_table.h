@@ -83,7 +83,8 @@ class GrowableTable {
   void append_rows(uint64_t part, int bits, std::string* to);
   // The number of updates, from which the ages of rows are counted. InvalidArgument unless it is from 1 to INT32_MAX.
   void set_clock(int64_t clock);
-  // The approximate counts of keys that wait for admission; empty without that rule. ShapeMismatch: the counts are
+  // What the rules remember beyond the rows and the clock: the approximate counts of keys that wait for admission, and
+  // the number of updates of a timed table; empty without such rules. ShapeMismatch: the counts are
   // those of another rule.
   std::vector<int64_t> key_counts();
   void set_key_counts(std::span<const int64_t> counts);
@@ -93,6 +94,16 @@ class GrowableTable {
   void add_rows(const char* rows, size_t bytes);
   // Removes the rows of keys; others are skipped.
   void remove(const int64_t* keys, int64_t n);
+  // Gives n keys these rows, without moments: a key without a row gets one with the initial moments. ResourceExhausted:
+  // they do not fit.
+  void set_rows(const int64_t* keys, int64_t n, const float* rows);
+  // The keys that have a row, in their order.
+  std::vector<int64_t> with_rows(std::span<const int64_t> keys);
+  // The keys of rows that have changed since the last call and are still there, some of them twice; only if changes are
+  // recorded (record_since).
+  std::vector<int64_t> take_changed();
+  // The keys whose rows the rules have removed or shrunk since the last call (TableOptions::tells).
+  std::vector<int64_t> take_told();
 
   // ---- rows of one moment, while the table is in use
   // The moment is the construction: the caller blocks updates until then. Rows created meanwhile by lookups in training

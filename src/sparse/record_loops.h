@@ -25,6 +25,7 @@ struct RecordUpdate : rules::RowStep<float> {
   int64_t count = 0, width = 0;
   int64_t added = 0;        // first numbers of a row to which the gradients are added
   bool makes_rows = false;  // for keys without a row; others count as seen now
+  uint32_t time = 0;        // of its events, if the table's rows expire by time; 0: unknown
 };
 // The gradients of a record are summed in order.
 void update_records(const RecordUpdate& u);

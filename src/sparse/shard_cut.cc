@@ -37,6 +37,14 @@ void TableShard::take_back(const ShardChanges& changes) {
   changes_->take_back(changes, [this](int64_t key) { return row_of(key); });
 }
 
+void TableShard::take_changed(std::vector<int64_t>* keys) {
+  if (!changes_) return;
+  for (const int64_t key : changes_->keys()) {
+    if (const uint32_t row = row_of(key); row && changes_->has(row)) keys->push_back(key);
+  }
+  record_changes();
+}
+
 bool TableShard::remove(int64_t key) {
   Position at;
   if (!index_.find(key, &at)) return false;

@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kLineFloats = 16;
 constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the free list
 constexpr int64_t kChunkBytes = 256 << 10;        // of records
+constexpr int64_t kFewBytes = 16 << 10;           // of few records
 constexpr int64_t kSpare = 16;                    // one row in 16 more is accepted from a file
 constexpr uint64_t kFirstBuckets = 16;
 constexpr uint64_t kFirstOfLimited = 4096;  // initial number of buckets of a table with a limit
@@ -46,7 +47,9 @@ TableShard::TableShard(const TableOptions& options, RecordMemory* memory)
   const int64_t counters = std::min(kCounters / kClasses, options.max_bytes ? budget / 32 : INT64_MAX);
   if (options.admit_count > 1) key_counts_.assign(rows_of_.size(), KeyCounts(static_cast<size_t>(counters)));
   const int64_t record_bytes = stride_ * static_cast<int64_t>(sizeof(float));
-  const int64_t chunk_bytes = options.max_bytes ? std::min(kChunkBytes, budget * classes / 64) : kChunkBytes;
+  const int64_t chunk_bytes = options.max_bytes ? std::min(kChunkBytes, budget * classes / 64)
+                              : options.few     ? kFewBytes
+                                                : kChunkBytes;
   while ((record_bytes << (chunk_bits_ + 1)) <= chunk_bytes) ++chunk_bits_;
   chunk_mask_ = (uint32_t{1} << chunk_bits_) - 1;
   max_rows_ = max_of_class_ = UINT32_MAX - 1;

@@ -13,7 +13,7 @@ constexpr int kTired = 64;         // if this number of rows belong to the runni
 }  // namespace
 
 uint64_t TableShard::draw(int64_t key) const {
-  return scramble(scramble(options_.seed ^ hash_id(key)) + clock_ * 0x9e3779b97f4a7c15u);
+  return scramble(scramble(options_.seed ^ hash_id(key)) + updates() * 0x9e3779b97f4a7c15u);
 }
 
 // ---- admission
@@ -101,6 +101,7 @@ bool TableShard::evict_one(uint64_t from, int which) {
     oldest = age;
   }
   if (!worst) return false;
+  if (options_.tells) told_.push_back(static_cast<int64_t>(index_[worst->at.bucket].key[worst->at.slot]));
   erase(worst->at);
   ++stats_.evicted;
   return true;
@@ -108,16 +109,25 @@ bool TableShard::evict_one(uint64_t from, int which) {
 
 // ---- after an update
 
-// fn(key, last seen, record) for the rows whose time has come, as it does once in `every` updates.
-template <class Fn> void TableShard::each_due(int64_t every, Fn&& fn) {
+// fn(key, last seen, record) for the rows whose turn comes after one moment up to another, once in `every` moments.
+template <class Fn> void TableShard::each_due(int64_t every, uint32_t after, uint32_t upto, Fn&& fn) {
   using Wide = unsigned __int128;
-  const auto n = static_cast<Wide>(every), slice = static_cast<Wide>(clock_) % n;
-  const auto low = static_cast<uint64_t>(((slice << 64) + n - 1) / n);
-  const auto high = static_cast<uint64_t>((((slice + 1) << 64) + n - 1) / n - 1);
-  index_.each_between(low, high, fn);
+  const auto n = static_cast<uint64_t>(every);
+  const auto begin_of = [n](uint64_t slice) { return static_cast<uint64_t>(((Wide{slice} << 64) + n - 1) / n); };
+  const auto visit = [&](uint64_t first, uint64_t last) {  // slices
+    index_.each_between(begin_of(first), last + 1 == n ? UINT64_MAX : begin_of(last + 1) - 1, fn);
+  };
+  const uint64_t moments = (upto - after) & ~kMark;
+  if (moments == 0) return;
+  if (moments >= n) return visit(0, n - 1);
+  const uint64_t last = upto % n, first = (upto - moments + 1) % n;
+  if (first <= last) return visit(first, last);
+  visit(first, n - 1);
+  visit(0, last);
 }
 
 void TableShard::remove_due(int64_t* removed) {
+  if (options_.tells) told_.insert(told_.end(), due_.begin(), due_.end());
   for (const int64_t key : due_) {
     if (Position at; index_.find(key, &at)) erase(at);
   }
@@ -125,8 +135,8 @@ void TableShard::remove_due(int64_t* removed) {
   due_.clear();
 }
 
-void TableShard::expire() {
-  each_due(options_.expire_after, [&](int64_t key, uint32_t seen, uint32_t) {
+void TableShard::expire(uint32_t before) {
+  each_due(options_.expire_after, before, clock_, [&](int64_t key, uint32_t seen, uint32_t) {
     if (age_of(seen) > options_.expire_after) due_.push_back(key);
   });
   remove_due(&stats_.expired);
@@ -134,20 +144,27 @@ void TableShard::expire() {
 
 void TableShard::shrink() {
   const ScoreRule& rule = options_.score;
-  each_due(rule.shrink_every, [&](int64_t key, uint32_t seen, uint32_t row) {
+  each_due(rule.shrink_every, (updates() - 1) & ~kMark, updates(), [&](int64_t key, uint32_t seen, uint32_t row) {
     before_change(key, seen, row);
     float* counts = record(row);
     counts[0] *= rule.decay;
     counts[1] *= rule.decay;
+    if (options_.tells) told_.push_back(key);
     if (worth(counts) < rule.delete_below) due_.push_back(key);
   });
   remove_due(&stats_.shrunk);
 }
 
-void TableShard::tick() {
-  clock_ = (clock_ + 1) & ~kMark;
-  if (options_.expire_after > 0) expire();
+void TableShard::tick(uint32_t before) {
+  uint32_t& count = options_.timed ? updates_ : clock_;
+  count = (count + 1) & ~kMark;
+  if (options_.expire_after > 0) expire(before);
   if (options_.policy == Policy::kLowestScore && options_.score.shrink_every > 0) shrink();
+}
+
+void TableShard::take_told(std::vector<int64_t>* keys) {
+  keys->insert(keys->end(), told_.begin(), told_.end());
+  told_.clear();
 }
 
 // ---- rows of a file
@@ -160,6 +177,13 @@ float* TableShard::restore(int64_t key, uint32_t seen) {
   before_change(key, b.seen[at.slot], b.row[at.slot]);
   b.seen[at.slot] = seen;
   return record(b.row[at.slot]);
+}
+
+float* TableShard::put(int64_t key) {
+  const bool fresh = row_of(key) == 0;
+  float* const record = restore(key, clock_);
+  if (fresh && record) fill(key, record);
+  return record;
 }
 
 }  // namespace anabranch::sparse

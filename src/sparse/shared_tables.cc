@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/error.h"
 #include "io/atomic_file.h"
@@ -66,6 +67,7 @@ std::shared_ptr<GrowableTable> SharedTables::open_images(const TableChain& chain
     at[s] = links.size() - 1;
   }
   rows.reset();
+  malloc_trim(0);
   for (size_t i = 1; i < links.size(); ++i) {
     if (*std::min_element(at.begin(), at.end()) >= i) continue;
     table->apply(links[i], [&](int64_t key) { return at[hash_id(key) >> (64 - KeyOrder::kBits)] < i; });
@@ -100,13 +102,15 @@ std::shared_ptr<GrowableTable> SharedTables::renewed(const GrowableTable& table,
   if (!table.is_image()) return nullptr;
   makes = makes && !has_failed(table.name(), link);
   std::vector<size_t> there, due;
+  int64_t all_own = 0;
   for (size_t s = 0; s < size_t{GrowableTable::kShards}; ++s) {
     const int64_t own = table.own_rows(s);
+    all_own += own;
     if (own > 0 && fs::exists(path_of(link, s))) there.push_back(s);
     if (makes && own * kMostOwn > table.held_rows(s)) due.push_back(s);
   }
   if (there.empty() && due.empty()) {
-    if (renewed_.exchange(false)) malloc_trim(0);  // own rows that have been freed go back to the system
+    give_back(table.name(), all_own);
     return nullptr;
   }
   try {
@@ -122,12 +126,20 @@ std::shared_ptr<GrowableTable> SharedTables::renewed(const GrowableTable& table,
     }
     if (!any) return nullptr;
     note(table.name(), "");
-    renewed_ = true;
     return images;
   } catch (const Error& e) {
     note(table.name(), e.what(), link);
     return nullptr;
   }
+}
+
+// The memory of a layer whose rows are own rows now, or of own rows that are in an image, goes back to the system.
+void SharedTables::give_back(const std::string& table, int64_t own_rows) {
+  {
+    const std::lock_guard held(lock_);
+    if (std::exchange(own_rows_[table], own_rows) == own_rows) return;
+  }
+  malloc_trim(0);
 }
 
 void SharedTables::remove_unused() const {

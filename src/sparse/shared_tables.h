@@ -3,7 +3,6 @@
 // the old ones are still in use. The files of the checkpoints are not mapped: their rows have no index and stand
 // between moments, and a tool that copies them may cut them short for a while, which would kill the process.
 #pragma once
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +36,7 @@ class SharedTables {
   bool map(GrowableTable* table, uint64_t link, size_t shard) const;
   void make(const GrowableTable& from, uint64_t link, size_t shard, GrowableTable* to) const;
   std::shared_ptr<GrowableTable> open_images(const TableChain& chain) const;
+  void give_back(const std::string& table, int64_t own_rows);
   void remove_unused() const;
   void note(const std::string& table, const std::string& problem, uint64_t link = 0);
   bool has_failed(const std::string& table, uint64_t link) const;
@@ -47,9 +47,9 @@ class SharedTables {
   };
 
   const std::string folder_;
-  std::atomic<bool> renewed_{false};  // since own rows were given back
   mutable std::mutex lock_;
   std::map<std::string, Problem> problems_;  // of tables
+  std::map<std::string, int64_t> own_rows_;  // of tables, when memory was last given back
 };
 
 }  // namespace anabranch::sparse

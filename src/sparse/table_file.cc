@@ -14,7 +14,7 @@
 namespace anabranch::sparse {
 
 constexpr char kMagic[8] = {'A', 'B', 'T', 'A', 'B', 'L', 'E', '1'};
-constexpr int64_t kEvicts = 1, kByUpdates = 1 << 8;
+constexpr int64_t kEvicts = 1, kByUpdates = 1 << 8, kTimed = 1 << 9;
 
 int64_t TableHeader::floats() const { return width * (1 + moments) + (policy() == Policy::kRarest ? 1 : 0); }
 
@@ -32,7 +32,8 @@ TableHeader header_of(const TableOptions& o, int64_t moments, int64_t rows, int6
                 o.max_bytes,
                 o.expire_after,
                 o.admit_count,
-                (o.evict ? kEvicts : 0) | static_cast<int64_t>(o.policy) << 1 | (o.by_updates ? kByUpdates : 0),
+                (o.evict ? kEvicts : 0) | static_cast<int64_t>(o.policy) << 1 | (o.by_updates ? kByUpdates : 0) |
+                    (o.timed ? kTimed : 0),
                 o.low,
                 o.high,
                 o.moment_start,
@@ -54,6 +55,7 @@ TableOptions options_of(const TableHeader& h) {
   o.policy = h.policy();
   o.score.known = o.policy != Policy::kLowestScore;
   o.by_updates = h.rules & kByUpdates;
+  o.timed = h.rules & kTimed;
   o.admit_count = static_cast<int32_t>(h.admit_count);
   o.admit_probability = h.admit_probability;
   o.expire_after = h.expire_after;

@@ -12,7 +12,7 @@ namespace anabranch::sparse {
 struct TableHeader {
   char magic[8];
   int64_t width, moments, rows, clock, seed, max_bytes, expire_after, admit_count;
-  int64_t rules;  // bit 0: evicts; bits 1 and 2: Policy; bit 8: rows are created by updates
+  int64_t rules;  // bit 0: evicts; bits 1 and 2: Policy; bit 8: rows are created by updates; bit 9: timed
   float low, high, moment_start, admit_probability;
 
   Policy policy() const { return static_cast<Policy>(rules >> 1 & 3); }

@@ -134,8 +134,8 @@ std::shared_ptr<GrowableTable> GrowableTable::for_images(const std::string& name
   TableOptions o;
   o.width = width;
   auto table = std::make_shared<GrowableTable>(name, o);
+  o.few = true;
   table->own_ = std::make_shared<GrowableTable>(name, o);
-  for (Part& part : table->own_->parts_) part.shard = std::make_unique<TableShard>(o, nullptr);
   return table;
 }
 

@@ -22,7 +22,9 @@ std::shared_ptr<GrowableTable> GrowableTable::for_lookups(const std::string& nam
 
 std::shared_ptr<GrowableTable> GrowableTable::layer_of(const TableChain& chain) const {
   check_fits(chain.last().table(), chain.last().path());
-  auto layer = std::make_shared<GrowableTable>(name_, for_lookups(chain.last().table()));
+  TableOptions options = for_lookups(chain.last().table());
+  options.few = true;
+  auto layer = std::make_shared<GrowableTable>(name_, options);
   int64_t rows = 0;
   for (const LinkReader& link : chain.links()) rows += link.rows() + link.gone();
   layer->reserve(rows);

@@ -33,10 +33,13 @@ struct TableOptions {
   int32_t admit_count = 1;      // a key gets a row when it is seen for this time
   float admit_probability = 1;  // or, each time, with this probability
   int64_t expire_after = 0;     // updates of the table after which an unseen row is removed; 0: never
+  bool timed = false;           // expire_after, and ages of rows, are seconds in the time of events
   ScoreRule score;              // for Policy::kLowestScore
   // Rows are created by updates, and lookups only read: in training a key without a row reads as its initial row.
   bool by_updates = false;
   int32_t servers = 1;  // that hold the table together: this is the part of one of them
+  bool few = false;     // memory comes in small pieces, for rows that hide those of another table
+  bool tells = false;   // keeps the keys whose rows the rules remove or shrink, until take_told()
 
   int64_t counts() const { return policy == Policy::kRarest ? 1 : 0; }      // numbers after the moments
   int64_t added() const { return policy == Policy::kLowestScore ? 2 : 0; }  // first numbers of a row that are counts

@@ -68,4 +68,45 @@ void GrowableTable::remove(const int64_t* keys, int64_t n) {
   }
 }
 
+void GrowableTable::set_rows(const int64_t* keys, int64_t n, const float* rows) {
+  check_not_image();
+  const auto width = static_cast<size_t>(options_.width);
+  for (int64_t i = 0; i < n; ++i, rows += width) {
+    Part& part = parts_[hash_id(keys[i]) >> (64 - KeyOrder::kBits)];
+    const std::lock_guard held(part.lock);
+    float* const record = part.shard->put(keys[i]);
+    AB_CHECK(record != nullptr, ResourceExhausted, "more rows than fit into the {} bytes of table {}",
+             options_.max_bytes, name_);
+    std::memcpy(record, rows, width * sizeof(float));
+  }
+}
+
+std::vector<int64_t> GrowableTable::with_rows(std::span<const int64_t> keys) {
+  std::vector<int64_t> out;
+  for (const int64_t key : keys) {
+    Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+    const std::lock_guard held(part.lock);
+    if (part.shard->has(key)) out.push_back(key);
+  }
+  return out;
+}
+
+std::vector<int64_t> GrowableTable::take_changed() {
+  std::vector<int64_t> out;
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    part.shard->take_changed(&out);
+  }
+  return out;
+}
+
+std::vector<int64_t> GrowableTable::take_told() {
+  std::vector<int64_t> out;
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    part.shard->take_told(&out);
+  }
+  return out;
+}
+
 }  // namespace anabranch::sparse

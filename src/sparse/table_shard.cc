@@ -119,6 +119,8 @@ bool TableShard::make_rows(const RecordGroup* groups, int64_t found) {
 
 void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, RecordGroup* groups, int32_t* next) {
   const bool makes = how.makes_rows || options_.by_updates;
+  const uint32_t before = clock_;
+  if (options_.timed) clock_ = std::max(clock_, how.time & ~kMark);  // events that come late are of now
   how.count = collect(keys, count, groups, next);
   if (makes && !absent_.empty() && make_rows(groups, how.count)) how.count = collect(keys, count, groups, next);
   how.groups = groups;
@@ -129,7 +131,7 @@ void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, Reco
   // A journal holds updates without the lookups before them.
   for (int64_t i = 0; i < how.count; ++i) *groups[i].seen_at = makes ? clock_ : groups[i].seen;
   if (options_.counts()) count_seen(how);
-  tick();
+  tick(before);
 }
 
 // The last number of a record counts how often it was seen.

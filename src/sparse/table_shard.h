@@ -111,16 +111,24 @@ class TableShard {
   void count_changes(uint64_t* rows, uint64_t* gone) const;
   // They were not written.
   void take_back(const ShardChanges& changes);
+  // Appends the keys of rows that have changed and are still there, some of them twice, and records from now on.
+  void take_changed(std::vector<int64_t>* keys);
   // False if there is no such row.
   bool remove(int64_t key);
   bool has(int64_t key) const { return row_of(key) != 0; }
   int64_t rows() const { return stats_.rows; }
 
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
+  // The record of a key, which begins with its initial row if there was none; regardless of the rules, but null if
+  // memory is at its limit.
+  float* put(int64_t key);
+  // Appends the keys whose rows the rules have removed or shrunk since the last call (TableOptions::tells).
+  void take_told(std::vector<int64_t>* keys);
   // The initial row of a key.
   void start(int64_t key, float* row) const;
   uint32_t clock() const { return clock_; }
   void set_clock(uint32_t clock) { clock_ = clock; }
+  uint32_t* updates_of_timed() { return options_.timed ? &updates_ : nullptr; }
   // fn(key, last seen, record) for every row.
   template <class Fn> void each_row(Fn&& fn) const {
     index_.each([&](int64_t key, uint32_t seen, uint32_t row) { fn(key, seen, record(row)); });
@@ -155,9 +163,9 @@ class TableShard {
   bool make_rows(const RecordGroup* groups, int64_t found);
   void count_seen(const RecordUpdate& how) const;
   // One update has passed: old rows and those of a low score are removed, a few at a time.
-  void tick();
-  template <class Fn> void each_due(int64_t every, Fn&& fn);
-  void expire();
+  void tick(uint32_t before);
+  template <class Fn> void each_due(int64_t every, uint32_t after, uint32_t upto, Fn&& fn);
+  void expire(uint32_t before);
   void shrink();
   void remove_due(int64_t* removed);
   float* add(int64_t key);
@@ -169,6 +177,8 @@ class TableShard {
   int class_of(int64_t key) const {
     return static_cast<int>(in_range(spread(hash_id(key)) * static_cast<uint64_t>(options_.servers), rows_of_.size()));
   }
+  // The number of updates, by which they differ.
+  uint32_t updates() const { return options_.timed ? updates_ : clock_; }
   // A random number for a decision about a key in this update.
   uint64_t draw(int64_t key) const;
   float* insert(int64_t key, uint32_t seen, bool from_file = false);
@@ -202,10 +212,11 @@ class TableShard {
   std::unique_ptr<ShardCut> cut_;
   uint64_t cuts_ = 0;                      // that have begun: the number of the last one
   std::unique_ptr<ShardChanges> changes_;  // null: they are not recorded
-  uint32_t clock_ = 1;
+  uint32_t clock_ = 1;                     // of ages: the number of updates, or the time of the last event
+  uint32_t updates_ = 1;                   // if the clock is a time
   TableStats stats_;
   std::vector<Candidate> candidates_, passed_;
-  std::vector<int64_t> absent_, due_;  // keys: of an update without a row; to be removed
+  std::vector<int64_t> absent_, due_, told_;  // keys: of an update without a row; to be removed; for take_told()
 };
 
 // Floats of one record with padding: whole cache lines if that wastes little.

@@ -60,6 +60,27 @@ inline Model counting_model() {
   return model;
 }
 
+// Completes a folder with the links of table t, which are there: `w`, and the status.
+inline void write_version(const std::string& folder, int64_t number, const uint64_t (&run)[2],
+                          const sparse::LinkSums& sums, const Tensor& w) {
+  const auto scope = Scope::make();
+  scope->var("w")->as<Tensor>().copy_from(w);
+  io::FileSet files;
+  io::save_vars(*scope, {"w"}, folder, "values", &files);
+  files.commit();
+  const std::string values = folder + "/values";
+  std::string listed = fmt::format("\"values\": [{}, {}]", fs::file_size(values), crc32_of(bytes_of(values)));
+  for (const auto& [suffix, sum] : {std::pair(".t.changes", sums.changes), std::pair(".t", sums.whole)}) {
+    if (sum == 0) continue;
+    listed += fmt::format(", \"values{}\": [{}, \"{:016x}\"]", suffix, fs::file_size(values + suffix), sum);
+  }
+  const std::string text = fmt::format(
+      "{{\"chain\": {{\"run\": \"{:016x}{:016x}\"}}, \"files\": {{{}}}, \"format\": 1, \"step\": {}, \"time\": 12.5, "
+      "\"variables\": {{\"dense\": [\"w\"], \"tables\": [\"t\"]}}",
+      run[0], run[1], listed, 10 * number);
+  put_bytes(folder + "/status.json", fmt::format("{}, \"check\": {}}}", text, crc32_of(text + "}")));
+}
+
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(const std::string& name) : root(sparse::test::scratch_path(name)) {
@@ -75,14 +96,8 @@ class CheckpointFolder {
     fs::create_directories(writing);
     const auto scope = Scope::make();
     set_w(*scope, w);
-    io::FileSet files;
-    io::save_vars(*scope, {"w"}, writing, "values", &files);
-    files.commit();
     const sparse::LinkSums sums = write_links(values + ".t", whole, static_cast<float>(number));
-    std::string listed = fmt::format("\"values\": [{}, {}]", fs::file_size(values), crc32_of(bytes_of(values)));
-    list(values + ".t.changes", sums.changes, &listed);
-    list(values + ".t", sums.whole, &listed);
-    write_status(writing, number, listed);
+    write_version(writing, number, last_.run, sums, scope->var("w")->tensor());
     fs::rename(writing, path(number));
     last_.previous = number;
     last_.previous_sums = sums;
@@ -115,17 +130,6 @@ class CheckpointFolder {
     if (all) all->commit();
     if (some) some->commit();
     return sums;
-  }
-  static void list(const std::string& path, uint64_t sum, std::string* listed) {
-    if (sum == 0) return;
-    *listed += fmt::format(", \"{}\": [{}, \"{:016x}\"]", fs::path(path).filename().string(), fs::file_size(path), sum);
-  }
-  void write_status(const std::string& folder, int64_t number, const std::string& files) const {
-    const std::string text = fmt::format(
-        "{{\"chain\": {{\"run\": \"{:016x}{:016x}\"}}, \"files\": {{{}}}, \"format\": 1, \"step\": {}, \"time\": 12.5, "
-        "\"variables\": {{\"dense\": [\"w\"], \"tables\": [\"t\"]}}",
-        last_.run[0], last_.run[1], files, 10 * number);
-    put_bytes(folder + "/status.json", fmt::format("{}, \"check\": {}}}", text, crc32_of(text + "}")));
   }
 
   sparse::LinkPlace last_{{5, 6}, 0, -1, {}, 0};

@@ -142,7 +142,7 @@ TEST(PsSimulation, PlantedDefectsOfDifferencesAndSumsAreFound) {
   for (const Planted defect :
        {Planted::kJournalIsNotWritten, Planted::kSyncDoesNothing, Planted::kRequestsLoseTheirNumber,
         Planted::kAcknowledgedBeforeItCame, Planted::kStateIsNotLoaded, Planted::kUpdatesComeTwice,
-        Planted::kChangedRowsAreNotTold, Planted::kSumsForgetOne}) {
+        Planted::kChangedRowsAreNotTold, Planted::kRemovedRowsAreNotTold, Planted::kSumsForgetOne}) {
     const int found = histories_until(
         defect, [](uint64_t seed, Planted planted) { return GeoRun(geo_plan_of(seed), planted).run(); });
     EXPECT_LE(found, 1000) << "defect " << static_cast<int>(defect) << " is in none of the histories";

@@ -18,7 +18,8 @@ def main():
     rows = fluid.embedding(ids, [-1, 4], is_sparse=True, is_distributed=True, param_attr=table)
     prediction = fluid.layers.fc(fluid.layers.reshape(rows, [-1, 12]), 1)
     loss = fluid.layers.mean(fluid.layers.square_error_cost(prediction, y))
-    strategy = getattr(StrategyFactory, "create_%s_strategy" % os.environ["ANABRANCH_STRATEGY"])()
+    kind = os.environ["ANABRANCH_STRATEGY"]
+    strategy = getattr(StrategyFactory, "create_%s_strategy" % kind)(*([5] if kind == "geo" else []))
     fleet.distributed_optimizer(fluid.optimizer.Adagrad(0.1), strategy).minimize(loss)
     if fleet.is_server():
         fleet.init_server()

@@ -28,8 +28,12 @@ mine = fluid.data("mine", [None, counters])
 ids = fluid.data("ids", [None, 2, 1], "int64")
 start = fluid.initializer.Constant(0.0)
 dense = fluid.layers.create_parameter([counters], "float32", name="dense", default_initializer=start)
-rows = fluid.layers.embedding(ids, [counters + 1, 1], is_sparse=True,
-                              param_attr=fluid.ParamAttr("table", initializer=start))
+mode, _, grown = mode.partition("+")
+if grown:
+    rows = fluid.layers.embedding(ids, [-1, 1], is_sparse=True, param_attr=fluid.GrowableTable("table", start))
+else:
+    rows = fluid.layers.embedding(ids, [counters + 1, 1], is_sparse=True,
+                                  param_attr=fluid.ParamAttr("table", initializer=start))
 counted = fluid.layers.reduce_sum(fluid.layers.elementwise_mul(mine, dense)) + fluid.layers.reduce_sum(rows)
 loss = fluid.layers.mean(fluid.layers.scale(counted, -1.0))
 optimizer = fluid.optimizer.SGD(float(rate))
@@ -61,8 +65,13 @@ else:
         exe.run(fluid.default_startup_program())
 if server:
     held = {name: fluid.global_scope().find_var(name) for name in ("dense", "table")}
+    held = {name: np.array(var.get_tensor()).ravel().tolist() for name, var in held.items() if var}
+    if grown:
+        from anabranch import _core
+        table = _core.growable_table(fluid.global_scope().find_var("table.block%d" % me))
+        held["table.block%d" % me] = dict(zip(table.keys().tolist(), table.rows(table.keys()).ravel().tolist()))
     with open(os.path.join(folder, "held.%d" % me), "w") as file:
-        json.dump({name: np.array(var.get_tensor()).ravel().tolist() for name, var in held.items() if var}, file)
+        json.dump(held, file)
     sys.exit()
 if replicas > 1:
     build = fluid.BuildStrategy()
@@ -149,6 +158,10 @@ class Cluster:
         held = {}
         for me in (0, 1):
             held.update(json.loads((self._folder / ("held.%d" % me)).read_text()))
+        parts = [held.pop(name) for name in sorted(held) if name.startswith("table.block")]
+        if parts:  # of a growable table: key -> row
+            rows = {int(key): row for part in parts for key, row in part.items()}
+            held["table"] = [rows[key] for key in sorted(rows)]
         return held
 
     def close(self):

@@ -76,6 +76,9 @@ class GrowableTable(ParamAttr):
         admit_probability (float): probability, in (0, 1], with which each update of an id without a row creates one.
             Default 1.0.
         expire_after (int): number of updates of the table after which an unused row is removed. Default 0: never.
+        expire_after_s (int): instead, number of seconds after which an unused row is removed, in the time of the events
+            that are trained. This is the time of the wall clock, or that of :func:`anabranch.set_event_time`. Default
+            0: never.
         score (ShowClickScore, optional): the first two columns of a row count its shows and clicks, and rows of a low
             score are removed.
 
@@ -101,17 +104,18 @@ class GrowableTable(ParamAttr):
 
     def __init__(self, name: str, initializer: Initializer | None = None, learning_rate: float = 1.0,
                  trainable: bool = True, max_bytes: int = 0, evict: bool | str = True, admit_count: int = 1,
-                 admit_probability: float = 1.0, expire_after: int = 0, score: ShowClickScore | None = None) -> None:
+                 admit_probability: float = 1.0, expire_after: int = 0, score: ShowClickScore | None = None,
+                 expire_after_s: int = 0) -> None:
         if not isinstance(name, str):
             raise InvalidType("GrowableTable: name must be a str, got %s" % type(name).__name__)
         check_file_name(name)
         super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, trainable=trainable)
         self._first_values()
         self._rules = Rules("GrowableTable %s" % name, max_bytes, evict, admit_count, admit_probability, expire_after,
-                            score)
+                            score, expire_after_s)
         self.max_bytes, self.evict, self.score = max_bytes, evict, score
         self.admit_count, self.admit_probability = admit_count, float(admit_probability)
-        self.expire_after = expire_after
+        self.expire_after, self.expire_after_s = expire_after, expire_after_s
 
     # ---- for layers
 

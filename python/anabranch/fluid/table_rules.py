@@ -74,10 +74,14 @@ class Rules:
     """
 
     def __init__(self, owner: str, max_bytes: int, evict: bool | str, admit_count: int, admit_probability: float,
-                 expire_after: int, score: ShowClickScore | None) -> None:
+                 expire_after: int, score: ShowClickScore | None, expire_after_s: int = 0) -> None:
         whole(owner, "max_bytes", max_bytes, 0, 2 ** 62)
         whole(owner, "admit_count", admit_count, 1, 255)
         whole(owner, "expire_after", expire_after, 0, 2 ** 31 - 2)
+        whole(owner, "expire_after_s", expire_after_s, 0, 2 ** 31 - 2)
+        if expire_after and expire_after_s:
+            raise InvalidValue("%s: rows expire after a number of updates or of seconds: give one of expire_after and "
+                               "expire_after_s, got %d and %d" % (owner, expire_after, expire_after_s))
         if not 0 < admit_probability <= 1:
             raise InvalidValue("%s: admit_probability must be in (0, 1], got %r" % (owner, admit_probability))
         if isinstance(evict, str) and evict not in _POLICIES:
@@ -93,7 +97,8 @@ class Rules:
         self.score = score
         self.attrs: dict[str, Any] = {
             "max_bytes": max_bytes, "evict": evicts, "policy": policy if score is None else "score",
-            "admit_count": admit_count, "admit_probability": float(admit_probability), "expire_after": expire_after}
+            "admit_count": admit_count, "admit_probability": float(admit_probability),
+            "expire_after": expire_after or expire_after_s, "timed": bool(expire_after_s)}
         if score is not None:
             self.attrs.update(show_coeff=score.nonclick_coeff, click_coeff=score.click_coeff, decay=score.decay_rate,
                               delete_below=score.delete_threshold, shrink_every=score.shrink_every)
@@ -101,7 +106,8 @@ class Rules:
 
 def described(maker: Any) -> str:
     """str: the rules of a table by the operator that creates it, for comparisons of jobs; "" if it has none."""
-    plain = {"max_bytes": 0, "admit_count": 1, "admit_probability": 1.0, "expire_after": 0, "policy": "lru"}
+    plain = {"max_bytes": 0, "admit_count": 1, "admit_probability": 1.0, "expire_after": 0, "timed": False,
+             "policy": "lru"}
     found = ["%s=%s" % (name, maker.attr(name)) for name in plain if maker.attr(name) != plain[name]]
     if maker.attr("max_bytes"):
         found.append("evict=%s" % maker.attr("evict"))

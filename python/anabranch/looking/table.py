@@ -39,7 +39,7 @@ def weights(table: TableData) -> tuple[str, np.ndarray]:
 def rules(table: TableData) -> str:
     """str: the rules in the header of a table."""
     header = table.header
-    found = ["%s=%g" % (name, header[name]) for name, off in (
+    found = ["%s%s=%g" % (name, "_s" * (table.timed and name == "expire_after"), header[name]) for name, off in (
         ("max_bytes", 0), ("admit_count", 1), ("admit_probability", 1), ("expire_after", 0)) if header[name] != off]
     if header["max_bytes"]:
         found.append("evict=%s" % (table.policy if header["rules"] & 1 else "False"))
@@ -53,7 +53,7 @@ def stat(table: TableData, top: int) -> str:
     lines = ["table %s" % table.name,
              "  rows      %d of width %d with %d moments, %.1f MB" % (
                  len(table.keys), header["width"], header["moments"], len(table.keys) * row_bytes / 1e6),
-             "  updates   %d" % (header["clock"] - 1),
+             "  time      %d" % header["clock"] if table.timed else "  updates   %d" % (header["clock"] - 1),
              "  rules     %s" % rules(table)]
     if len(table.keys):
         for name, numbers in (("age", table.ages), (kind, weight)):

@@ -22,7 +22,7 @@ class TableData(NamedTuple):
     name: str
     header: dict[str, Any]
     keys: np.ndarray     # [rows], int64
-    ages: np.ndarray     # [rows], int64: updates of the table since the row was updated
+    ages: np.ndarray     # [rows], int64: updates of the table, or seconds, since the row was updated
     rows: np.ndarray     # [rows, width], float32
     moments: np.ndarray  # [rows, moments * width], float32
     counts: np.ndarray   # [rows], float32: how often each id was seen; [0] if the table does not count it
@@ -32,6 +32,11 @@ class TableData(NamedTuple):
     def policy(self) -> str:
         """str: "lru", "lfu" or "score"."""
         return _POLICIES[self.header["rules"] >> 1 & 3]
+
+    @property
+    def timed(self) -> bool:
+        """bool: whether ages are seconds."""
+        return bool(self.header["rules"] >> 9 & 1)
 
 
 def parse(name: str, data: bytes, found: dict[str, int] | None = None) -> TableData:

@@ -39,6 +39,7 @@ TableOptions options_of(const KernelArgs& op) {
   o.admit_count = op.attr<int32_t>("admit_count");
   o.admit_probability = op.attr<float>("admit_probability");
   o.expire_after = op.attr<int64_t>("expire_after");
+  o.timed = op.attr<bool>("timed");
   const auto policy = std::find(kPolicies.begin(), kPolicies.end(), op.attr<std::string>("policy"));
   o.policy = static_cast<Policy>(policy - kPolicies.begin());
   o.score = {.show = op.attr<float>("show_coeff"),
@@ -48,6 +49,7 @@ TableOptions options_of(const KernelArgs& op) {
              .shrink_every = op.attr<int64_t>("shrink_every")};
   o.by_updates = op.attr<bool>("by_updates");
   o.servers = op.attr<int32_t>("servers");
+  o.tells = op.attr<bool>("tells");
   return o;
 }
 
@@ -67,6 +69,7 @@ AB_OP(create_growable_table)
     .attr<int32_t>("admit_count", 1, "number of sightings after which a key gets a row, 1 to 255")
     .attr<float>("admit_probability", 1.0f, "probability that an update creates a row for its key")
     .attr<int64_t>("expire_after", 0, "removes rows that are not seen for this number of updates; 0: never")
+    .attr<bool>("timed", false, "expire_after counts seconds in the time of events, not updates")
     .attr<std::string>("policy", "lru", "the row that leaves at the limit: lru (oldest), lfu (rarest) or score",
                        one_of("policy", kPolicies))
     .attr<float>("show_coeff", 0.1f, "score = show_coeff * (shows - clicks) + click_coeff * clicks")
@@ -77,6 +80,7 @@ AB_OP(create_growable_table)
     .attr<bool>("by_updates", false,
                 "updates create rows, and lookups only read; false: lookups in training create them")
     .attr<int32_t>("servers", 1, "number of servers that hold the table together")
+    .attr<bool>("tells", false, "on a server of GEO training: workers are told which rows the rules have changed")
     .effects(kRandom)
     .infer([](InferContext& c) { declare_table(c, "Out", c.attr<int64_t>("width")); })
     .no_grad("it creates a table")

@@ -1,6 +1,7 @@
 // Updates a growable table by an optimizer: only the rows and moments of the keys in a sparse gradient.
 #include <memory>
 
+#include "base/event_time.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/update.h"
 #include "sparse/growable_table.h"
@@ -55,6 +56,7 @@ class Update {
       now2 = optim::scalar<float>(c[pow2_]) * how_.beta2;
       how_.rate = rules::corrected_rate(how_.rate, now1, now2);
     }
+    if (table->options().timed) how_.time = event_time();
     table->update(grad.rows.data(), n, grad.value.data<float>(), how_, scratch_.get(), c.parallel);
     if (!pow1_) return;
     *c[pow1_out_].mutable_data<float>() = now1;

@@ -5,6 +5,7 @@
 
 #include "base/run_gate.h"
 #include "sim/adding_store.h"
+#include "sparse/hash.h"
 
 namespace anabranch::ps::sim {
 namespace {
@@ -16,21 +17,24 @@ constexpr int kSums = 3;  // of each worker
 struct GeoRun::Node final : ServerNode {
   using ServerNode::ServerNode;
   std::unique_ptr<Store> make_store() override {
-    auto made = std::make_unique<AddingStore>(options().planted);
+    auto made = std::make_unique<AddingStore>(options().planted, rules);
     store = made.get();
     return made;
   }
   AddingStore* store = nullptr;
+  GrownRules rules;
 };
 
 struct GeoRun::Worker {
   std::shared_ptr<Client> client;
-  std::shared_ptr<Value> a, t;
+  std::shared_ptr<Value> a, t, g;
+  std::shared_ptr<sparse::GrowableTable> table() const { return sparse::GrowableTable::of(*g); }
   std::unique_ptr<Geo> geo;
   int steps = 0, sums = 0, completed = 0;
   bool ends = false;  // the last exchange has begun
   // By server and number: all that was learned, all that was sent.
   std::vector<Numbers> learned, sent;
+  std::vector<double> shows;                        // sent to each server
   std::set<std::pair<std::string, uint64_t>> seen;  // messages
 };
 
@@ -49,7 +53,10 @@ GeoRun::GeoRun(const GeoPlan& plan, Planted planted)
   o.snapshot_every = plan.snapshot_every;
   o.durability = plan.durability;
   o.planted = planted;
-  for (int s = 0; s < plan.servers; ++s) servers_.push_back(std::make_unique<Node>(world_, network_, s, o));
+  for (int s = 0; s < plan.servers; ++s) {
+    servers_.push_back(std::make_unique<Node>(world_, network_, s, o));
+    servers_.back()->rules = plan.rules;
+  }
 }
 
 GeoRun::~GeoRun() = default;
@@ -78,12 +85,17 @@ void GeoRun::begin(int w) {
   me.t->as<Tensor>() = zeros(Shape{kRows * plan_.servers, 1});
   me.learned.assign(servers_.size(), Numbers(kNumbers));
   me.sent = me.learned;
-  std::vector<GeoVariable> variables{{"a", me.a, false, {}}, {"t", me.t, true, {}}};
+  me.shows.assign(servers_.size(), 0);
+  me.g = std::make_shared<Value>(me.a->gate());
+  sparse::GrowableTable::put(me.g.get(), std::make_shared<sparse::GrowableTable>("g", GrownTable::copy_options()));
+  std::vector<GeoVariable> variables{{"a", me.a, false, {}}, {"t", me.t, true, {}}, {"g", me.g, true, {}}};
   network_.at_once = true;
   for (GeoVariable& v : variables) {
     for (const auto& s : servers_) {
       v.shards.push_back({me.client->remote(s->endpoint(), v.name + ".delta"), me.client->remote(s->endpoint(), v.name),
-                          v.sparse ? kRows : kDense});
+                          v.name == "g" ? kUnknown
+                          : v.sparse    ? kRows
+                                        : kDense});
     }
   }
   network_.at_once = false;
@@ -120,8 +132,24 @@ void GeoRun::train(Worker& me, int steps) {
       me.learned[s][static_cast<size_t>(kDense + row)] += 1;
       me.geo->note("t", std::span(&id, 1));
     }
+    learn_keys(me);
     me.geo->end_local_step();
   }
+}
+
+// Each step trains keys that all steps share, and one that comes twice.
+void GeoRun::learn_keys(Worker& me) {
+  std::vector<int64_t> keys{me.steps % 3, 10 + me.steps % 5, 100 + me.steps / 2};
+  const std::vector<float> gradients = [&] {
+    std::vector<float> out;
+    for (size_t i = 0; i < keys.size(); ++i) out.insert(out.end(), {1, 0, -0.25F});
+    return out;
+  }();
+  sparse::RecordUpdate how;
+  how.rule = sparse::RowRule::kSgd;
+  how.rate = 1;
+  sparse::GrowableTable::Scratch scratch;
+  me.table()->update(keys.data(), static_cast<int64_t>(keys.size()), gradients.data(), how, &scratch, nullptr);
 }
 
 void GeoRun::step(int w) {
@@ -189,10 +217,16 @@ void GeoRun::note_sent(const Message& m, const std::string& endpoint) {
   if (!me.seen.emplace(endpoint, h.sequence).second) return;
   const auto server =
       std::find_if(servers_.begin(), servers_.end(), [&](auto& s) { return s->endpoint() == endpoint; });
-  Numbers& sent = me.sent[static_cast<size_t>(server - servers_.begin())];
+  const auto number = static_cast<size_t>(server - servers_.begin());
+  Numbers& sent = me.sent[number];
   for (int i = 0; i < m.parts(); ++i) {
     const Part& p = m.part(i);
     if (p.kind != PartKind::kTensor) continue;
+    if (p.variable == kGDelta) {
+      const auto* rows = reinterpret_cast<const float*>(m.payload(i));
+      for (int64_t k = 0; k < p.dims[0]; ++k) me.shows[number] += rows[k * GrownTable::kWidth];
+      continue;
+    }
     const auto* d = reinterpret_cast<const double*>(m.payload(i));
     for (int64_t k = 0; k < p.dims[0]; ++k) {
       const int64_t at = p.variable == kADelta ? k : kDense + m.ids(i - 1)[static_cast<size_t>(k)];
@@ -246,6 +280,7 @@ std::string GeoRun::check() const {
   for (size_t s = 0; s < servers_.size(); ++s) {
     const Node& node = *servers_[s];
     if (!node.server()->finished()) return fmt::format("{} does not know that all workers are done", node.endpoint());
+    if (const auto wrong = check_table(s); !wrong.empty()) return fmt::format("{}: {}", node.endpoint(), wrong);
     for (int64_t i = 0; i < kNumbers; ++i) {
       const auto at = static_cast<size_t>(i);
       double sent = 0;
@@ -261,6 +296,27 @@ std::string GeoRun::check() const {
         return fmt::format("the last worker has {} for number {} of {}, not {}", has, i, node.endpoint(), should);
       }
     }
+  }
+  return "";
+}
+
+// Each difference was added once, by the rules; the last worker has the rows of the server and no others.
+std::string GeoRun::check_table(size_t server) const {
+  const GrownTable& grown = servers_[server]->store->grown();
+  if (auto wrong = grown.check(); !wrong.empty()) return wrong;
+  double sent = 0;
+  for (const auto& w : workers_) sent += w->shows[server];
+  if (grown.shows_added() != sent) return fmt::format("{} shows were added, {} were sent", grown.shows_added(), sent);
+  const auto mine = workers_.back()->table();
+  std::vector<int64_t> here = mine->keys();
+  std::erase_if(here, [&](int64_t key) { return sparse::server_of(key, servers_.size()) != server; });
+  const std::vector<int64_t> there = grown.table()->keys();
+  if (here != there) return fmt::format("the last worker has {} of {} rows", here.size(), there.size());
+  const std::vector<float> copies = rows_of(*mine, here), rows = rows_of(*grown.table(), there);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i % GrownTable::kWidth == 2 || copies[i] == rows[i]) continue;
+    return fmt::format("the last worker has {} shows of key {}, not {}", copies[i], here[i / GrownTable::kWidth],
+                       rows[i]);
   }
   return "";
 }

@@ -1,6 +1,6 @@
 // Workers that train alone and exchange differences, and that add up numbers by name, with servers that are killed.
 // Differences are powers of two, so that all sums are exact: what servers hold is the sum of what was sent, what a
-// worker holds is that and what it has not sent.
+// worker holds is that and what it has not sent. A growable table has rules.
 #pragma once
 #include <map>
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ps/geo.h"
+#include "sim/grown_table.h"
 #include "sim/node.h"
 
 namespace anabranch::ps::sim {
@@ -19,6 +20,7 @@ struct GeoPlan {
   Faults faults;
   int server_crashes = 0, cuts = 0;
   int replicas = 1;  // of each worker; they train its one copy
+  GrownRules rules;  // of the growable table
   std::string text() const;
 };
 GeoPlan geo_plan_of(uint64_t seed);
@@ -43,6 +45,7 @@ class GeoRun {
   void plan_faults();
   void begin(int w);
   void train(Worker& me, int steps);
+  static void learn_keys(Worker& me);
   void train_replica(int w);
   bool trained(const Worker& me) const;
   void step(int w);
@@ -54,6 +57,7 @@ class GeoRun {
   void fail(const std::string& what);
   bool over() const;
   std::string check() const;
+  std::string check_table(size_t server) const;
 
   const GeoPlan plan_;
   const Planted planted_;

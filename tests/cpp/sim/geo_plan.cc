@@ -22,15 +22,17 @@ GeoPlan geo_plan_of(uint64_t seed) {
   p.server_crashes = pick(0, 3);
   p.cuts = pick(0, 2);
   p.replicas = replicas_of(seed).count;
+  p.rules = {pick(1, 3), pick(0, 1) * pick(2, 12), pick(0, 1) * pick(2, 12)};
   return p;
 }
 
 std::string GeoPlan::text() const {
   return fmt::format(
       "GEO, seed {}: L{}, {} servers, {} workers, {} steps, exchanges every {}, snapshots every {}; lost "
-      "{} %, twice {} %, late {} %; {} crashes, {} cuts, {} replicas",
+      "{} %, twice {} %, late {} %; {} crashes, {} cuts, {} replicas; a "
+      "table that admits after {}, expires after {}, shrinks every {}",
       seed, static_cast<int>(durability) - 1, servers, workers, steps, every, snapshot_every, faults.lost, faults.twice,
-      faults.late, server_crashes, cuts, replicas);
+      faults.late, server_crashes, cuts, replicas, rules.admit_count, rules.expire_after, rules.shrink_every);
 }
 
 }  // namespace anabranch::ps::sim

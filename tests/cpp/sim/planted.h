@@ -25,6 +25,7 @@ enum class Planted {
   kDefects,
   // Of GEO and of sums by name, with some of those.
   kChangedRowsAreNotTold = kDefects,
+  kRemovedRowsAreNotTold,
   kSumsForgetOne,
   // Of queues of files, with some of those.
   kLeasedAndNotWritten,

@@ -31,13 +31,18 @@ class World final : public Clock, public Timer {
   // Until `over`, or until nothing happens any more, or longer than `limit`: false then.
   bool run(const std::function<bool()>& over, Milliseconds limit) {
     while (!over()) {
-      if (events_.empty() || now_ > limit) return false;
-      const auto next = events_.begin();
-      now_ = std::max(now_, next->first.first);
-      const auto what = std::move(next->second);
-      events_.erase(next);
-      what();
+      if (now_ > limit || !run_next()) return false;
     }
+    return true;
+  }
+  // The next event, also within another one. False: there is none.
+  bool run_next() {
+    if (events_.empty()) return false;
+    const auto next = events_.begin();
+    now_ = std::max(now_, next->first.first);
+    const auto what = std::move(next->second);
+    events_.erase(next);
+    what();
     return true;
   }
 

@@ -16,7 +16,6 @@ import anabranch
 import anabranch.fluid as fluid
 from anabranch import _core, server_stats
 from anabranch.fluid.io.remote import pull_persistables
-from anabranch.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 
 def train(cluster, folder=None):
@@ -107,12 +106,6 @@ def test_a_model_that_was_saved_from_servers_runs_here(monkeypatch, tmp_path):
         assert np.array_equal(held(scope).keys(), opened(tmp_path / "table").keys())
 
 
-def test_geo_training_is_refused():
-    main, startup, _ = network("sgd")
-    with pytest.raises(NotImplementedError, match="geo: the growable table table is not supported"):
-        GeoSgdTranspiler().transpile(0, program=main, startup_program=startup, pservers="local:1", trainers=1)
-
-
 def test_look_ups_of_test_programs_leave_no_trace(monkeypatch):
     monkeypatch.setattr("parameter_servers.network", network)
     cluster = Cluster(1, 2, "sgd", sparse=True, dropout=0.0)
@@ -170,7 +163,7 @@ def test_a_restarted_server_has_the_rows(durability, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
-@pytest.mark.parametrize("strategy", ["sync", "async"])
+@pytest.mark.parametrize("strategy", ["sync", "async", "geo"])
 def test_processes_train_and_save_what_one_process_runs(tmp_path, strategy):
     worker = os.path.join(SUPPORT, "growable_worker.py")
     environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), ANABRANCH_STRATEGY=strategy,

@@ -56,8 +56,8 @@ def test_many_kills(tmp_path, mode, level, replicas):
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
 @pytest.mark.parametrize("mode, workers", [("fleet_sync", 2), ("fleet_half_async", 2), ("fleet_async", 2),
-                                           ("fleet_geo", 1)])
+                                           ("fleet_geo", 1), ("fleet_geo+grown", 1)])
 def test_killed_servers_of_replicas_and_strategies(tmp_path, mode, workers):
-    """Steps of the last two end before servers have acknowledged them, so no worker is killed. One GEO worker sends
+    """Steps of the last three end before servers have acknowledged them, so no worker is killed. One GEO worker sends
     whole differences."""
     killed(tmp_path, mode, 1, int(os.environ.get("ANABRANCH_KILLS", "24")) // 12, 2, workers, kinds=("server",))

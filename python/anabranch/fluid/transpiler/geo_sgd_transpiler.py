@@ -1,12 +1,15 @@
 """GEO-SGD: workers train locally and exchange differences."""
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from ... import _core
 from .. import arguments
-from ..errors import InvalidValue, Unsupported
+from ..errors import InvalidValue
 from ..framework.dtype import VarType
+from ..framework.variable import is_growable
+from ..growable_table import MAKER
 from . import op_kinds
 from .config import DistributeTranspilerConfig
 from .copying import copy_var
@@ -51,25 +54,26 @@ class GeoSgdTranspiler(DistributeTranspiler):
         self.origin_program, self.startup_program = program, startup
         self.trainer_id, self.trainer_num, self.sync_mode = mode.trainer_id, mode.trainers, False
         self.pserver_endpoints = endpoints
-        placement = Placement(program, endpoints, self.config)
+        placement = Placement(program, endpoints, self.config, copied=True)
         mode = mode._replace(sync=False, geo=True)
         self._refuse_distributed(placement)
+        makers = [op for op in startup.global_block().ops
+                  if op.type == MAKER and op.output("Out")[0] in placement.shards]
+        _agree_on_first_rows(makers)
         self._mode, self._placement = mode, placement
         self._source, self._source_startup = program.clone(), startup.clone()
         self._built = {}
         self._trainer_done = True
         self.vars_info = _vars_info(program, placement)
         _note_ids(program, placement)
+        _leave_rules_to_servers(makers)
         _start(program, startup, placement, mode)
         self._note(program, mode)
 
     @staticmethod
     def _refuse_distributed(placement: Placement) -> None:
         for table, ops in placement.tables.items():
-            if any(op.type == op_kinds.GROWABLE_LOOKUP for op in ops):
-                raise Unsupported("geo: the growable table %s is not supported, because its rows are not exchanged as "
-                                  "differences: use sync, half-async or async training" % table)
-            if any(op.attr("is_distributed") for op in ops):
+            if any(op.type in op_kinds.LOOK_UPS and op.attr("is_distributed") for op in ops):
                 raise InvalidValue("geo: the table %s must not be distributed: each worker needs its own copy of it"
                                    % table)
 
@@ -109,10 +113,39 @@ class _GeoServer(ServerProgram):
         block = self._new_block(0)
         self.blocks.append(block)
         delta = shard.name + ".delta"
-        block.append_op(type="sum", inputs={"X": [shard.name, delta]}, outputs={"Out": [shard.name]})
+        if is_growable(self.main.var(shard.param)):
+            self._add_by_rules(block, shard, delta)
+        else:
+            block.append_op(type="sum", inputs={"X": [shard.name, delta]}, outputs={"Out": [shard.name]})
         self.grad_to_block.append("%s:%d" % (delta, block.idx))
         if self._rows(shard):
             self.sparse_to_param.append("%s:%s" % (delta, shard.name))
+
+    def _add_by_rules(self, block: Any, shard: Shard, delta: str) -> None:
+        """Adds differences to the rows of a growable table, as SGD with the rate -1 does."""
+        rate = block.create_var(name=shard.name + ".delta_rate", shape=[1], dtype="float32", persistable=False)
+        block.append_op(type="fill_constant", outputs={"Out": [rate]},
+                        attrs={"shape": [1], "dtype": rate.dtype, "value": -1.0})
+        block.append_op(type="growable_update", inputs={"Param": [shard.name], "Grad": [delta], "LearningRate": [rate]},
+                        outputs={"ParamOut": [shard.name]}, attrs={"rule": "sgd", "makes_rows": True})
+
+
+def _agree_on_first_rows(makers: list[Any]) -> None:
+    """Gives growable tables without a seed the same one in all processes, so that the copies of the workers and the
+    tables of the servers create equal rows."""
+    for op in makers:
+        if op.attr("seed") == 0:
+            op._set_attr("seed", zlib.crc32(op.output("Out")[0].encode()) >> 1 or 1)
+
+
+def _leave_rules_to_servers(makers: list[Any]) -> None:
+    """Copies of growable tables in workers have no rules, except that a score counts shows and clicks."""
+    for op in makers:
+        for name, value in (("max_bytes", 0), ("evict", True), ("admit_count", 1), ("admit_probability", 1.0),
+                            ("expire_after", 0), ("timed", False), ("shrink_every", 0)):
+            op._set_attr(name, value)
+        if op.attr("policy") != "score":
+            op._set_attr("policy", "lru")
 
 
 def _note_ids(program: Any, placement: Placement) -> None:

@@ -35,7 +35,7 @@ def moves_all_rows(op: Any) -> bool:
     do."""
     if op.type == "adam":
         return not op.attr("lazy_mode")
-    return op.type not in ("sgd", "adagrad")
+    return op.type not in ("sgd", "adagrad", "growable_update")
 
 
 def role_of(op: Any) -> int:

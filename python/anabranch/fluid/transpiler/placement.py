@@ -26,22 +26,26 @@ class Placement:
         endpoints (list of str): addresses of the servers.
         config (DistributeTranspilerConfig): settings.
         together (bool): whether parameters of one common norm share a server, which sums their gradients.
+        copied (bool): whether each worker updates its own copy of all parameters.
 
     Raises:
-        NotImplementedError: a growable table, whose keys are spread over servers, has a common norm with others.
+        NotImplementedError: a growable table, whose keys are spread over servers, has a common norm with others; or a
+            block of a branch or loop looks up rows that are on servers.
         ValueError: there is no server, one is given twice, or the program trains nothing.
         AssertionError: ``min_block_size`` is too small, or ``split_method`` is unknown.
     """
 
     def __init__(self, program: Any, endpoints: Sequence[str], config: DistributeTranspilerConfig,
-                 together: bool = False) -> None:
-        self.endpoints = list(endpoints)
+                 together: bool = False, copied: bool = False) -> None:
+        self.endpoints, self._copied = list(endpoints), copied
         check_endpoints(self.endpoints)
         self.gradients = {p: g for p, g in op_kinds.gradients_of(program).items()
                           if getattr(program.global_block().var(p), "trainable", True)}
         if not self.gradients:
             raise InvalidValue("transpile: the program updates no parameter: call minimize first")
         self.tables = {name: ops for name, ops in remote_lookups(program).items() if name in self.gradients}
+        if not copied:
+            _refuse_inner_lookups(program)
         self.linked = op_kinds.linked_params(program) if together else {}
         self.shards = self._placed(program, config)
         self._check_durability(program, config.table_durability)
@@ -67,7 +71,8 @@ class Placement:
             param = block.var(name)
             kinds = {op.type for op in ops.get(name, ())}
             if is_growable(param):
-                _refuse_whole(name, kinds, name in self.linked)
+                if not self._copied:
+                    _refuse_whole(name, kinds, name in self.linked)
                 placed[name] = shards_by_key(param, self.gradients[name], self.endpoints)
                 continue
             whole = not config.slice_var_up or name in self.linked or any(map(op_kinds.is_whole, kinds))
@@ -88,8 +93,8 @@ class Placement:
         return len(self.shards[name]) == 1
 
     def remote(self, name: str) -> bool:
-        """bool: whether workers fetch rows of this table as batches need them."""
-        return name in self.tables
+        """bool: whether this is a table of which workers do not receive the whole value."""
+        return name in self.tables or self.shards[name][0].rows < 0
 
     def is_sparse(self, program: Any, name: str) -> bool:
         """bool: whether the gradient of a parameter holds rows."""
@@ -137,11 +142,26 @@ def _dispatcher(config: DistributeTranspilerConfig, endpoints: Sequence[str]) ->
     return (config.split_method or RoundRobin)(endpoints)
 
 
+def _is_remote(op: Any) -> bool:
+    return op.type == op_kinds.GROWABLE_LOOKUP or \
+        op.type in op_kinds.LOOK_UPS and bool(op.attr("remote_prefetch") or op.attr("is_distributed"))
+
+
+def _refuse_inner_lookups(program: Any) -> None:
+    """Raises NotImplementedError where a block of a branch or loop looks up rows that are on servers: workers fetch
+    rows for the first block only."""
+    for block in program.blocks[1:]:
+        for op in block.ops:
+            if _is_remote(op):
+                raise Unsupported("transpile: a branch or loop looks up rows of the table %s, which is on servers: do "
+                                  "the lookup before the branch or loop, or use GEO training, in which workers have a "
+                                  "copy" % op.input("W")[0])
+
+
 def remote_lookups(program: Any) -> dict[str, list[Any]]:
     """Table -> the ops that look up its rows on the servers, in order."""
     found: dict[str, list[Any]] = {}
     for op in program.global_block().ops:
-        if op.type == op_kinds.GROWABLE_LOOKUP or \
-                op.type in op_kinds.LOOK_UPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
+        if _is_remote(op):
             found.setdefault(op.input("W")[0], []).append(op)
     return found

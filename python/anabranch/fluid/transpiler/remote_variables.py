@@ -55,9 +55,10 @@ def kept_by(program: Any, endpoint: str) -> list[KeptVariable]:
             for name in [n for slot in op.input_names if slot not in ("Grad", "LearningRate") for n in op.input(slot)]:
                 cut = shard.name != shard.param and tuple(program.global_block().var(name).shape) == shard.shape
                 found.append(KeptVariable(_whole(name, shard), name, shard if cut else None))
-    # Servers that add differences run no update ops.
-    found = found or [KeptVariable(shard.param, shard.name, shard if shard.name != shard.param else None)
-                      for shard in shards.values()]
+    # Servers that add differences run no update ops, except for growable tables.
+    known = {kept.name for kept in found}
+    found += [KeptVariable(shard.param, shard.name, shard if shard.name != shard.param else None)
+              for shard in shards.values() if shard.name not in known]
     return found + _counter(program)
 
 

@@ -26,7 +26,8 @@ def server_startup(startup: Any, server: Any, placement: Placement, mode: Mode, 
     for op in startup.global_block().ops:
         for name in op.output_arg_names[:1]:
             for own, shard in targets.get(name, ()):
-                _fill(block, op, {name: own}, shard, len(placement.endpoints))
+                more = _of_table(server, own, len(placement.endpoints)) if op.type == MAKER else {}
+                _fill(block, op, {name: own}, shard, more)
     if mode.dc_asgd:
         for shard in placement.on(endpoint):
             for trainer in range(mode.trainers):
@@ -51,10 +52,17 @@ def _targets(server: Any, shards: list[Shard]) -> dict[str, list[tuple[str, Shar
     return found
 
 
-def _fill(block: Any, op: Any, names: dict[str, str], shard: Shard | None, servers: int) -> None:
-    attrs = plain_attrs(op)
-    if op.type == MAKER:
-        attrs["servers"] = servers
+def _of_table(server: Any, name: str, servers: int) -> dict[str, Any]:
+    """Attributes of the op that makes a server's part of a growable table. Where the server adds differences (GEO),
+    workers have the moments, and are told what the rules change."""
+    given: dict[str, Any] = {"servers": servers}
+    if server.global_block().has_var(name + ".delta"):
+        given.update(moments=0, moment_start=0.0, tells=True)
+    return given
+
+
+def _fill(block: Any, op: Any, names: dict[str, str], shard: Shard | None, more: dict[str, Any]) -> None:
+    attrs = {**plain_attrs(op), **more}
     outputs = {slot: [names.get(n, n) for n in op.output(slot)] for slot in op.output_names}
     target = block.var(outputs[op.output_names[0]][0])
     if op.has_attr("shape"):
