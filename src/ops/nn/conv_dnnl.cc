@@ -280,6 +280,20 @@ ConvDims in_one_row(const ConvDims& given) {
   return d;
 }
 
+// A window as wide as images of one channel, as over the words of a sentence: what lies across are channels, too, and
+// fills vectors.
+ConvDims across_as_channels(const ConvDims& given) {
+  ConvDims d = given;
+  Window& w = d.window;
+  const bool whole = w.kernel[2] == w.in[2] && w.before[2] == 0 && w.out[2] == 1;
+  const bool plain = w.axes == 2 && d.groups == 1 && !d.channels_last && !d.blocked_input;
+  if (!plain || !whole || d.in_channels != 1 || w.dilation[2] != 1) return d;
+  d.input_last = true;
+  d.in_channels = w.in[2];
+  w.in[2] = w.kernel[2] = w.stride[2] = 1;
+  return d;
+}
+
 }  // namespace
 
 template <> struct Conv<float>::Impl {
@@ -319,7 +333,7 @@ void Conv<float>::run(const KernelContext& c, const ConvDims& given, const float
     return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, extras.epilogue);
   }
   if (!impl_->rounded && ProductConv::suits(d)) return impl_->product.run(c, d, a, b, out, extras);
-  impl_->plan(d).run(c, a, b, out, extras);
+  impl_->plan(across_as_channels(d)).run(c, a, b, out, extras);
 }
 
 }  // namespace anabranch::nn
