@@ -14,6 +14,8 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/workspace.h"
+#include "ops/math/add_channels.h"
+#include "ops/nn/blocked.h"
 
 namespace anabranch::math {
 
@@ -27,6 +29,9 @@ void infer_out(InferContext& c) {
   c.out("Out").kind = x.kind;
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
+
+// Only elementwise_add is told so: blocked_layout sets the attribute.
+bool of_channels(const KernelArgs& op) { return nn::is_blocked(op.op(), nn::kBlocked); }
 
 bool is_whole(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
 
@@ -286,7 +291,9 @@ OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
   for (const auto& of : runs) {
     const PairLoop loop{of.dtype, of.run, of.dtype == DType::kFloat32 ? row.loop : nullptr};
     def.cpu_of(of.dtype,
-               [loop, sparse = row.sparse](const KernelArgs& op) { return forward_kernel(loop, sparse, op); });
+               [loop, sparse = row.sparse](const KernelArgs& op) {
+                 return of_channels(op) ? add_channels(op) : forward_kernel(loop, sparse, op);
+               });
   }
   return def;
 }
@@ -313,7 +320,7 @@ void declare_backward(OpDef& forward, bool needs_out, TermRuns dx, TermRuns dy, 
   def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y").grad(std::move(second));
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     def.cpu_of(dtype, [dtype, needs_out, of_x = find_run(dx, dtype), of_y = find_run(dy, dtype)](const KernelArgs& op) {
-      return backward_kernel(dtype, of_x, of_y, needs_out, op);
+      return of_channels(op) ? add_channels_grad(op) : backward_kernel(dtype, of_x, of_y, needs_out, op);
     });
   }
   const char* function = function_of(forward);
