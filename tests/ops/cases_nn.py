@@ -75,6 +75,10 @@ conv_case(X, W, "valid", padding_algorithm="VALID", paddings=[1, 1])
 conv_case(real(2, 5, 4, 3), real(4, 3, 2, 3), "channels_last", data_format="NHWC", paddings=[1, 0], strides=[1, 2])
 conv_case(real(1, 1, 3, 3), real(1, 1, 3, 3), "one_output")
 conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
+conv_case(real(3, 1, 7, 10), real(5, 1, 3, 10), "as_wide_as_the_image", paddings=[1, 0], strides=[2, 1],
+          large={"Input": real(19, 1, 32, 50), "Filter": real(20, 1, 4, 50)})
+conv_case(real(2, 3, 19, 1), real(4, 3, 4, 1), "one_pixel_wide", paddings=[2, 0], strides=[3, 1], dilations=[2, 1],
+          large={"Input": real(19, 16, 70, 1), "Filter": real(32, 16, 5, 1)})
 
 # Long rows of few channels, for which float32 has its own loops: whole vectors of pixels, a last one that is short,
 # images that are copied between zeros.

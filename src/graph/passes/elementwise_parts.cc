@@ -71,7 +71,7 @@ bool ElementwiseParts::device_runs(const GraphNode& node) const {
 
 bool ElementwiseParts::is_step(int i) const {
   const GraphNode& node = graph_.nodes[i];
-  if (!find_op(node.op->type).tile()) return false;
+  if (!find_op(node.op->type).tile() || node.op->has_attr("blocked")) return false;
   if (!on_device(node)) return true;
   if (there_[i] < 0) there_[i] = device_step_of(node.op->type) && device_runs(node);
   return there_[i] != 0;

@@ -115,7 +115,6 @@ OpDef& declare_forward(const Activation& row, const ActivationRuns& runs) {
   for (const char* name : row.ignores) def.ignores({name});
   AB_CHECK(row.loop || row.param_loop || runs.of_float, Internal, "{} must have a loop for float32", row.type);
   def.traits(kRowWise | kElementwise).tile(activation_tile(row, runs));
-  if (row.of_images) def.images({"X", "Out"});
   def.infer([](InferContext& c) { c.same_as("Out", "X"); });
   using Slots = std::vector<std::string>;
   def.grad_reads(row.grad_of == GradOf::kX ? Slots{"X"} : Slots{},

@@ -39,7 +39,6 @@ struct Activation {
   Slope slope = nullptr;                    // the derivative as ops; null: zero wherever it exists
   bool fluid_slope = false;                 // FLAGS_exact_fluid selects a different derivative
   int64_t grain = kMathGrain;               // elements that are worth a task
-  bool of_images = false;                   // also for images in blocked layout
 };
 
 inline constexpr size_t kMaxParams = 3;

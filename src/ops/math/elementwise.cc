@@ -5,6 +5,7 @@
 #include "ops/kernels/simd_functions.h"
 #include "ops/math/arithmetic_functions.h"
 #include "ops/math/elementwise_rows.h"
+#include "ops/nn/blocked.h"
 
 namespace anabranch::math {
 namespace {
@@ -68,7 +69,7 @@ void declare_sums_and_products() {
                                .loop = simd::add,
                                .traits = kLinear},
                               [](auto x, auto y) { return Add::of(x, y); })
-                       .images({"X", "Y", "Out"}),
+                       .images({"X", "Out"}, nn::kBlocked),
                    false, Same(), Same(), second_order::linear);
   declare_backward(
       arithmetic({.type = "elementwise_sub",

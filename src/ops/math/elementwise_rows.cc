@@ -13,6 +13,9 @@
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/workspace.h"
+#include "ops/math/add_channels.h"
+#include "ops/nn/blocked.h"
 
 namespace anabranch::math {
 
@@ -26,6 +29,9 @@ void infer_out(InferContext& c) {
   c.out("Out").kind = x.kind;
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
+
+// Only elementwise_add is told so: blocked_layout sets the attribute.
+bool of_channels(const KernelArgs& op) { return nn::is_blocked(op.op(), nn::kBlocked); }
 
 bool is_whole(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
 
@@ -156,9 +162,47 @@ void sum_terms(const KernelContext& c, const Shape& whole, const Shape& laid, DT
   dtype == DType::kInt32 ? add_up(TypeTag<int32_t>()) : add_up(TypeTag<int64_t>());
 }
 
+// Sums of terms that would not stay in a cache: they are made and summed for a few of the leading indices at a time, if
+// every result belongs to one of these. The same bits as with all terms at once, because a sum over so few elements does
+// not depend on how many there are.
+struct LeadingParts {
+  static constexpr int64_t kElems = 32768, kWorthIt = 2 * kElems;
+  const Shape &whole, &x, &y, &to;  // x, y, to: laid on the axes of the whole
+  int64_t count() const { return whole[0]; }
+  int64_t each() const { return whole.numel() / count(); }
+  bool pay() const {
+    return whole.rank() > 1 && whole.numel() > kWorthIt && to[0] == count() && each() <= kElems / 2;
+  }
+  // Elements of an operand in front of leading index i.
+  static int64_t skipped(const Shape& s, int64_t i) { return s[0] == 1 ? 0 : i * (s.numel() / s[0]); }
+  static Shape part(Shape s, int64_t n) {
+    if (s[0] > 1) s.set(0, n);
+    return s;
+  }
+  void run(const KernelContext& c, const GradLoop& l, DType dtype, TermRun run, void* result) const {
+    const int64_t step = kElems / each();
+    c.parallel_each((count() + step - 1) / step, 1, [&](int64_t k) {
+      const int64_t i = k * step, n = std::min(step, count() - i), out = skipped(whole, i);
+      const Shape terms_shape = part(whole, n);
+      const auto loop = broadcast_loop(terms_shape, part(x, n), part(y, n), -1);
+      const GradLoop here{loop,
+                          {element(l.base.x, skipped(x, i), l.size), element(l.base.y, skipped(y, i), l.size),
+                           element(l.base.out, out, l.size), element(l.base.dout, out, l.size), 0, 0},
+                          l.size};
+      KernelContext alone(c);
+      alone.parallel = nullptr;
+      Workspace room;
+      char* terms = room.get<char>(n * each() * l.size);
+      run_terms(alone, here, run, terms);
+      sum_terms(alone, terms_shape, part(to, n), dtype, terms, element(result, skipped(to, i), l.size));
+    });
+  }
+};
+
 // One operand's gradient: its terms, summed over the axes on which it was broadcast. run: null if the terms are dout.
-void operand_grad(const KernelContext& c, const GradLoop& l, const Shape& whole, const Shape& laid, DType dtype,
-                  TermRun run, Tensor* scratch, Tensor* result) {
+void operand_grad(const KernelContext& c, const GradLoop& l, const LeadingParts& parts, DType dtype, TermRun run,
+                  Tensor* scratch, Tensor* result) {
+  const Shape &whole = parts.whole, &laid = parts.to;
   void* to = result->mutable_data(dtype);
   if (laid == whole) {
     if (run) {
@@ -170,6 +214,8 @@ void operand_grad(const KernelContext& c, const GradLoop& l, const Shape& whole,
     }
   } else if (!run) {
     sum_terms(c, whole, laid, dtype, l.base.dout, to);
+  } else if (parts.pay()) {
+    parts.run(c, l, dtype, run, to);
   } else {
     scratch->resize(whole, dtype);
     run_terms(c, l, run, scratch->mutable_raw());
@@ -189,8 +235,8 @@ Kernel backward_kernel(DType dtype, TermRun dx_run, TermRun dy_run, bool needs_o
                      static_cast<int64_t>(dtype_size(dtype))};
     const auto [x_laid, y_laid] = laid(xs, ys, axis);
     // X@GRAD last: it may alias Out@GRAD.
-    if (c.needs(dy)) operand_grad(c, l, whole, y_laid, dtype, dy_run, scratch.get(), &c[dy]);
-    if (c.needs(dx)) operand_grad(c, l, whole, x_laid, dtype, dx_run, scratch.get(), &c[dx]);
+    if (c.needs(dy)) operand_grad(c, l, {whole, x_laid, y_laid, y_laid}, dtype, dy_run, scratch.get(), &c[dy]);
+    if (c.needs(dx)) operand_grad(c, l, {whole, x_laid, y_laid, x_laid}, dtype, dx_run, scratch.get(), &c[dx]);
   };
 }
 
@@ -245,7 +291,9 @@ OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
   for (const auto& of : runs) {
     const PairLoop loop{of.dtype, of.run, of.dtype == DType::kFloat32 ? row.loop : nullptr};
     def.cpu_of(of.dtype,
-               [loop, sparse = row.sparse](const KernelArgs& op) { return forward_kernel(loop, sparse, op); });
+               [loop, sparse = row.sparse](const KernelArgs& op) {
+                 return of_channels(op) ? add_channels(op) : forward_kernel(loop, sparse, op);
+               });
   }
   return def;
 }
@@ -272,7 +320,7 @@ void declare_backward(OpDef& forward, bool needs_out, TermRuns dx, TermRuns dy, 
   def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y").grad(std::move(second));
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     def.cpu_of(dtype, [dtype, needs_out, of_x = find_run(dx, dtype), of_y = find_run(dy, dtype)](const KernelArgs& op) {
-      return backward_kernel(dtype, of_x, of_y, needs_out, op);
+      return of_channels(op) ? add_channels_grad(op) : backward_kernel(dtype, of_x, of_y, needs_out, op);
     });
   }
   const char* function = function_of(forward);

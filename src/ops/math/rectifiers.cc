@@ -21,8 +21,7 @@ void declare_rectifiers() {
        .grad_of = GradOf::kOut,
        .loop = simd::relu,
        .grad_loop = simd::relu_grad,
-       .grain = kCheapGrain,
-       .of_images = true});
+       .grain = kCheapGrain});
   activation<Relu6>({.type = "relu6",
                      .doc = "Rectified linear unit with an upper bound: Out = min(max(X, 0), threshold)",
                      .source = "Krizhevsky, Convolutional deep belief networks, 2010",

@@ -229,7 +229,6 @@ AB_OP(sum)
     .may_share("X", "Out")
     .ignores({"use_mkldnn"})
     .traits(kRowWise | kLinear | kSkipsUnset)
-    .images({"X", "Out"})
     .tile({.make = sum_tile, .grain = kCheapGrain})
     .infer(infer_sum)
     .grad([](GradContext& g) {

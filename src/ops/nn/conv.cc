@@ -1,5 +1,6 @@
 // Convolutions (cross-correlations) of images and volumes with strides, padding, dilation and groups; the depthwise
 // types are the same function with one channel per group.
+#include "ops/nn/blocked.h"
 #include "ops/nn/conv_op.h"
 
 namespace anabranch::nn::conv_op {
@@ -33,10 +34,13 @@ void conv2d(OpDef& def) {
 AB_OP(conv2d)
     .with(conv2d)
     .traits(kRowWise | kBfloat16)
-    .images({"Input"}, "blocked_input")
-    .images({"Output"}, "blocked_output");
+    .images({"Input"}, kBlockedInput)
+    .images({"Output"}, kBlockedOutput);
 AB_GRAD(conv2d).with(convolution_gradient(kForm)).traits(kBfloat16);
-AB_OP(depthwise_conv2d).with(conv2d);
+AB_OP(depthwise_conv2d)
+    .with(conv2d)
+    .images({"Input"}, kBlockedInput)
+    .images({"Output"}, kBlockedOutput);
 AB_GRAD(depthwise_conv2d).with(convolution_gradient(kForm));
 
 AB_OP(conv3d)

@@ -8,6 +8,7 @@ struct ConvDims {
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
   bool channels_last = false;
   bool blocked_input = false, blocked_output = false;  // images in the layout of ops/nn/blocked.h
+  bool input_last = false;  // input and filter have their channels last, the output does not
   Window window;
   bool operator==(const ConvDims&) const = default;
 

@@ -8,15 +8,16 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-Tag image_tag(const ConvDims& d, bool blocked) {
+Tag image_tag(const ConvDims& d, bool last, bool blocked) {
   const bool flat = d.window.axes == 2;
-  if (d.channels_last) return flat ? Tag::nhwc : Tag::ndhwc;
+  if (last) return flat ? Tag::nhwc : Tag::ndhwc;
   if (blocked) return channel_block() == 16 ? Tag::nChw16c : Tag::nChw8c;
   return flat ? Tag::nchw : Tag::ncdhw;
 }
 
 Tag filter_tag(const ConvDims& d) {
   const bool flat = d.window.axes == 2;
+  if (d.input_last) return Tag::ohwi;
   if (d.groups == 1) return flat ? Tag::oihw : Tag::oidhw;
   return flat ? Tag::goihw : Tag::goidhw;
 }
@@ -45,8 +46,8 @@ ConvLayouts::ConvLayouts(const ConvDims& d, int64_t n) {
   memory::dims filters{d.out_per_group(), d.in_per_group()};
   if (d.groups > 1) filters.insert(filters.begin(), d.groups);
   filters = dims_of(w, filters, w.kernel);
-  user_image = desc(images, image_tag(d, d.blocked_input));
-  user_result = desc(results, image_tag(d, d.blocked_output));
+  user_image = desc(images, image_tag(d, d.channels_last || d.input_last, d.blocked_input));
+  user_result = desc(results, image_tag(d, d.channels_last, d.blocked_output));
   user_filter = desc(filters, filter_tag(d));
   // Images with channels last are computed in place; for others the library may choose the layout.
   image = d.channels_last ? user_image : desc(images, Tag::any);

@@ -2,6 +2,7 @@
 // swapped in the ConvDims of that convolution.
 #include <fmt/ranges.h>
 
+#include "ops/nn/blocked.h"
 #include "ops/nn/conv_op.h"
 
 namespace anabranch::nn::conv_transpose_op {
@@ -46,6 +47,8 @@ template <int kAxes> ConvDims transpose_dims(const ir::Op& op, const Shape& inpu
   d.batch = input[0];
   d.groups = op.attr<int32_t>("groups");
   d.channels_last = attrs.channels_last();
+  d.blocked_input = is_blocked(op, kBlockedOutput);
+  d.blocked_output = is_blocked(op, kBlockedInput);
   AB_CHECK(d.groups > 0 && filter[0] % d.groups == 0, InvalidArgument,
            "groups must divide the {} input channels, got {}", filter[0], d.groups);
   const int64_t channels = input[channel_axis(input, d.channels_last)];
@@ -82,7 +85,7 @@ void transpose(OpDef& def) {
                                   "H' and W', up to a stride above the smallest; empty: the smallest");
 }
 
-AB_OP(conv2d_transpose).with(transpose);
+AB_OP(conv2d_transpose).with(transpose).images({"Input"}, kBlockedInput).images({"Output"}, kBlockedOutput);
 AB_GRAD(conv2d_transpose).with(convolution_gradient(kForm));
 AB_OP(depthwise_conv2d_transpose).with(transpose);
 AB_GRAD(depthwise_conv2d_transpose).with(convolution_gradient(kForm));

@@ -2,7 +2,9 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/pool_call.h"
+#include "ops/nn/blocked.h"
 #include "ops/nn/conv_attrs.h"
+#include "ops/nn/pool_blocked.h"
 #include "ops/nn/pool_planes.h"
 
 namespace anabranch::nn::pool_op {
@@ -21,6 +23,26 @@ template <int kAxes, class T, class Pool> Kernel backward(const KernelArgs& args
           dx = args.out("X@GRAD")](KernelContext& c) mutable {
     pool_backward(c, dims(c[x].shape()), pool, c[x].data<T>(), c[out].data<T>(), c[dout].data<T>(),
                   c[dx].mutable_data<T>());
+  };
+}
+
+Kernel blocked_forward(const KernelArgs& args, bool max) {
+  DimsOf<PoolDims, decltype(&pool_dims<2>)> dims(args.op(), pool_dims<2>);
+  return [=, x = args.in("X"), out = args.out("Out")](KernelContext& c) mutable {
+    const auto run = max ? blocked_max_pool : blocked_mean_pool;
+    run(c, dims(c[x].shape()), c[x].data<float>(), c[out].mutable_data<float>());
+  };
+}
+
+Kernel blocked_backward(const KernelArgs& args, bool max) {
+  DimsOf<PoolDims, decltype(&pool_dims<2>)> dims(args.op(), pool_dims<2>);
+  return [=, x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD"),
+          dx = args.out("X@GRAD")](KernelContext& c) mutable {
+    const PoolDims& d = dims(c[x].shape());
+    const float* g = c[dout].data<float>();
+    float* to = c[dx].mutable_data<float>();
+    if (!max) return blocked_mean_pool_grad(c, d, g, to);
+    blocked_max_pool_grad(c, d, c[x].data<float>(), c[out].data<float>(), g, to);
   };
 }
 
@@ -52,6 +74,16 @@ template <int kAxes, class T> Kernel queued_backward(const KernelArgs& args) {
   };
 }
 
+template <int kAxes, class T> Kernel forward(const KernelArgs& op) {
+  if (is_blocked(op.op(), kBlocked)) return blocked_forward(op, is_max(op));
+  return is_max(op) ? forward<kAxes, T>(op, MaxPool<kAxes, T>{}) : forward<kAxes, T>(op, AvgPool<kAxes, T>{});
+}
+
+template <int kAxes, class T> Kernel backward(const KernelArgs& op) {
+  if (is_blocked(op.op(), kBlocked)) return blocked_backward(op, is_max(op));
+  return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
+}
+
 template <int kAxes> void infer(InferContext& c) {
   const PoolDims d = pool_dims<kAxes>(c.op(), c.in("X").shape);
   AB_CHECK(volume(d.window.in) != 0, InvalidArgument, "X must hold images with elements, got {}",
@@ -72,9 +104,7 @@ template <int kAxes> void pool(OpDef& def) {
       .traits(kRowWise)
       .infer(infer<kAxes>)
       .grad_reads({"X"}, {"Out"});
-  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-    return is_max(op) ? forward<kAxes, T>(op, MaxPool<kAxes, T>{}) : forward<kAxes, T>(op, AvgPool<kAxes, T>{});
-  });
+  def.cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<kAxes, T>(op); });
   def.device<float, double, float16, bfloat16>(
       []<class T>(TypeTag<T>, const KernelArgs& op) { return queued_forward<kAxes, T>(op); });
 }
@@ -88,9 +118,7 @@ void differentiate_twice(GradContext& g) {
 template <int kAxes> void pool_gradient(OpDef& def) {
   def.grad(differentiate_twice);
   def.doc("X@GRAD: a maximum passes its gradient to the first input that equals it, an average distributes it.")
-      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-        return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
-      });
+      .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) { return backward<kAxes, T>(op); });
   def.device<float, double, float16, bfloat16>(
       []<class T>(TypeTag<T>, const KernelArgs& op) { return queued_backward<kAxes, T>(op); });
 }
@@ -101,6 +129,7 @@ AB_OP(pool2d)
     .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1")
     .with(window_attrs)
     .with(pool<2>)
+    .images({"X", "Out"}, kBlocked)
     .ignores({"use_quantizer", "is_test"});
 AB_GRAD(pool2d).with(pool_gradient<2>);
 

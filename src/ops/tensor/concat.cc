@@ -4,6 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
+#include "ops/nn/blocked.h"
 #include "ops/tensor/join.h"
 
 namespace anabranch::tensor {
@@ -151,6 +152,7 @@ AB_OP(concat)
     .out("Out", "[...] with the sum of the extents on the axis")
     .attr<int32_t>("axis", 0, "axis of concatenation; negative: from the end")
     .ignores({"use_mkldnn", "use_quantizer"})
+    .images({"X", "Out"}, nn::kBlocked)
     .shape_from("AxisTensor")
     .infer(infer_concat)
     .grad_reads({"X", "AxisTensor"})

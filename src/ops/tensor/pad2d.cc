@@ -7,6 +7,7 @@
 
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
+#include "ops/nn/blocked.h"
 #include "ops/tensor/border.h"
 
 namespace anabranch::tensor {
@@ -18,7 +19,8 @@ struct ImagePad {
   std::vector<int64_t> fixed;
   In tensor;
   Edge edge;
-  bool last;  // channels last
+  bool last;          // channels last
+  int64_t block = 0;  // of channels, in blocked layout
   int64_t rows_axis() const { return last ? 1 : 2; }
 
   explicit ImagePad(const ir::Op& op) : fixed(int_attr(op, "paddings")) {
@@ -31,6 +33,15 @@ struct ImagePad {
     edge = mode == "constant" ? Edge::kConstant : mode == "reflect" ? Edge::kReflect : Edge::kEdge;
     last = format == "NHWC";
   }
+  // For a kernel: in blocked layout, a block of channels of a sample is an image whose channels are last.
+  static ImagePad in_memory(const ir::Op& op) {
+    ImagePad pad(op);
+    if (!nn::is_blocked(op, nn::kBlocked)) return pad;
+    pad.block = nn::channel_block();
+    pad.last = true;
+    return pad;
+  }
+  Shape laid(const Shape& s) const { return block == 0 ? s : Shape{s[0] * s[1] / block, s[2], s[3], block}; }
   Border border(const std::vector<int64_t>& p, const Shape& x) const {
     AB_CHECK(x.rank() == 4, ShapeMismatch, "X must have 4 axes, got {}", x.str());
     AB_CHECK(p.size() == 4, InvalidArgument, "paddings must be 4 numbers, got {}", p.size());
@@ -126,6 +137,7 @@ AB_OP(pad2d)
     .attr<float>("pad_value", 0.0f, "value of the border in mode constant")
     .attr<std::string>("mode", "constant", "constant, reflect or edge")
     .attr<std::string>("data_format", "NCHW", "NCHW or NHWC")
+    .images({"X", "Out"}, nn::kBlocked)
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
       const ImagePad pad(c.op());
@@ -138,9 +150,9 @@ AB_OP(pad2d)
     .grad_reads({"X", "Paddings"})
     .grad_to({"X"})
     .cpu<float, double, int32_t, int64_t>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      return [pad = ImagePad(op.op()), value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"),
+      return [pad = ImagePad::in_memory(op.op()), value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"),
               tensor = op.in("Paddings"), out = op.out("Out")](KernelContext& c) {
-        const Shape &from = c[x].shape(), &to = c[out].shape();
+        const Shape from = pad.laid(c[x].shape()), to = pad.laid(c[out].shape());
         const Border b = pad.border(image_paddings(c, pad, tensor), from);
         const T* in = c[x].data<T>();
         T* result = c[out].mutable_data<T>();
@@ -164,9 +176,9 @@ AB_GRAD(pad2d)
     .grad(pad_with_zeros)
     .shape_from("Paddings")
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      return [pad = ImagePad(op.op()), tensor = op.in("Paddings"), dout = op.in("Out@GRAD"),
+      return [pad = ImagePad::in_memory(op.op()), tensor = op.in("Paddings"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
-        const Shape &to = c[dx].shape(), &from = c[dout].shape();
+        const Shape to = pad.laid(c[dx].shape()), from = pad.laid(c[dout].shape());
         const Border b = pad.border(image_paddings(c, pad, tensor), to);
         zero_bytes(c, &c[dx]);
         const T* in = c[dout].data<T>();

@@ -182,6 +182,7 @@ void declare(const char* type, const char* doc, bool of_bytes) {
                    .doc(doc)
                    .with(sizes)
                    .traits(kRowWise)
+                   .images({"X", "Out"}, nn::kBlocked)
                    .infer(infer)
                    .grad_reads({"X", "OutSize", "SizeTensor", "Scale"})
                    .grad_to({"X"})

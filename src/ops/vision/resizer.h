@@ -7,6 +7,7 @@
 
 #include "ir/op.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/nn/blocked.h"
 #include "ops/nn/window.h"
 #include "ops/vision/resample.h"
 
@@ -24,13 +25,14 @@ inline Method method_of(const ir::Op& op, int rank) {
   return name == "nearest" ? Method::kNearest : name == "bicubic" ? Method::kCubic : Method::kLinear;
 }
 
-// Images as [outer, depth, height, width, inner].
+// Images as [outer, depth, height, width, inner]. block: channels that lie side by side, more than one in blocked
+// layout (ops/nn/blocked.h).
 struct Images {
   int64_t outer, inner;
   Extents in, out;
-  Images(const Shape& x, const Shape& y, bool last)
-      : outer(last ? x[0] : x[0] * x[1]),
-        inner(last ? x[x.rank() - 1] : 1),
+  Images(const Shape& x, const Shape& y, bool last, int64_t block)
+      : outer(last ? x[0] : x[0] * x[1] / block),
+        inner(last ? x[x.rank() - 1] : block),
         in(nn::extents_of(x, nn::first_axis(last), x.rank() - 2)),
         out(nn::extents_of(y, nn::first_axis(last), x.rank() - 2)) {}
   int64_t in_elems() const { return nn::volume(in) * inner; }
@@ -51,10 +53,11 @@ template <class T> T rounded(Sum<T> v) {
 
 template <class W> class Resizer {
  public:
-  explicit Resizer(const ir::Op& op) : op_(op), last_(channels_last(op)) {}
+  explicit Resizer(const ir::Op& op)
+      : op_(op), last_(channels_last(op)), block_(nn::is_blocked(op, nn::kBlocked) ? nn::channel_block() : 1) {}
 
   Images fit(const Shape& x, const Shape& y) {
-    const Images g(x, y, last_);
+    const Images g(x, y, last_, block_);
     const Sampling how{.method = method_of(op_, x.rank()),
                        .align_corners = op_.attr<bool>("align_corners"),
                        .half_pixels = op_.attr<int32_t>("align_mode") == 0};
@@ -85,6 +88,7 @@ template <class W> class Resizer {
  private:
   ir::Op op_;
   bool last_;
+  int64_t block_;
   std::array<Taps<W>, 3> taps_;
 };
 
