@@ -1,19 +1,18 @@
 #include "sparse/key_order.h"
 
 #include "base/error.h"
-#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 
 void KeyOrder::read(const int64_t* keys, int64_t n) {
   AB_CHECK(n <= INT32_MAX, Unsupported, "{} keys in one batch", n);
   items_.resize(static_cast<size_t>(n));
-  shard_of_.resize(static_cast<size_t>(n));
-  uint8_t* shard_of = shard_of_.data();
+  shards_.resize(static_cast<size_t>(n));
+  uint8_t* shards = shards_.data();
   std::array<int64_t, kShards> at{};
   for (int64_t i = 0; i < n; ++i) {
-    const auto shard = static_cast<uint8_t>(hash_id(keys[i]) >> (64 - kBits));
-    shard_of[i] = shard;
+    const auto shard = static_cast<uint8_t>(shard_of(keys[i]));
+    shards[i] = shard;
     ++at[shard];
   }
   int64_t sum = 0;
@@ -24,7 +23,7 @@ void KeyOrder::read(const int64_t* keys, int64_t n) {
   }
   starts_.back() = sum;
   KeyAt* items = items_.data();
-  for (int64_t i = 0; i < n; ++i) items[at[shard_of[i]]++] = {keys[i], static_cast<int32_t>(i)};
+  for (int64_t i = 0; i < n; ++i) items[at[shards[i]]++] = {keys[i], static_cast<int32_t>(i)};
 }
 
 }  // namespace anabranch::sparse

@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/mapped_file.h"
-#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 namespace {
@@ -70,7 +69,7 @@ std::shared_ptr<GrowableTable> SharedTables::open_images(const TableChain& chain
   malloc_trim(0);
   for (size_t i = 1; i < links.size(); ++i) {
     if (*std::min_element(at.begin(), at.end()) >= i) continue;
-    table->apply(links[i], [&](int64_t key) { return at[hash_id(key) >> (64 - KeyOrder::kBits)] < i; });
+    table->apply(links[i], [&](int64_t key) { return at[KeyOrder::shard_of(key)] < i; });
   }
   return table;
 }

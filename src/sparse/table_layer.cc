@@ -59,7 +59,7 @@ void GrowableTable::put_changes(const LinkReader& link, const std::function<bool
 
 // Rows that are gone read as zeros.
 void GrowableTable::put_change(int64_t key, uint32_t seen, const float* numbers) {
-  Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+  Part& part = parts_[KeyOrder::shard_of(key)];
   const std::lock_guard held(part.lock);
   float* const record = part.shard->restore(key, seen);
   const auto bytes = static_cast<size_t>(options_.width) * sizeof(float);

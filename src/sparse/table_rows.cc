@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "sparse/growable_table.h"
-#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 
@@ -45,7 +44,7 @@ void GrowableTable::put_row(const char* row, const TableHeader& of, const std::f
   if (mine && !mine(key)) return;
   const int64_t own = options_.floats() - options_.counts();
   const int64_t taken = options_.width * (1 + std::min(of.moments, int64_t{options_.moments}));
-  Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+  Part& part = parts_[KeyOrder::shard_of(key)];
   const std::lock_guard held(part.lock);
   float* record = part.shard->restore(key, seen);
   AB_CHECK(record != nullptr, ResourceExhausted, "{} holds more rows than fit into the {} bytes of table {}", where,
@@ -62,7 +61,7 @@ void GrowableTable::put_row(const char* row, const TableHeader& of, const std::f
 void GrowableTable::remove(const int64_t* keys, int64_t n) {
   check_not_image();
   for (int64_t i = 0; i < n; ++i) {
-    Part& part = parts_[hash_id(keys[i]) >> (64 - KeyOrder::kBits)];
+    Part& part = parts_[KeyOrder::shard_of(keys[i])];
     const std::lock_guard held(part.lock);
     part.shard->remove(keys[i]);
   }
@@ -72,7 +71,7 @@ void GrowableTable::set_rows(const int64_t* keys, int64_t n, const float* rows) 
   check_not_image();
   const auto width = static_cast<size_t>(options_.width);
   for (int64_t i = 0; i < n; ++i, rows += width) {
-    Part& part = parts_[hash_id(keys[i]) >> (64 - KeyOrder::kBits)];
+    Part& part = parts_[KeyOrder::shard_of(keys[i])];
     const std::lock_guard held(part.lock);
     float* const record = part.shard->put(keys[i]);
     AB_CHECK(record != nullptr, ResourceExhausted, "more rows than fit into the {} bytes of table {}",
@@ -84,7 +83,7 @@ void GrowableTable::set_rows(const int64_t* keys, int64_t n, const float* rows) 
 std::vector<int64_t> GrowableTable::with_rows(std::span<const int64_t> keys) {
   std::vector<int64_t> out;
   for (const int64_t key : keys) {
-    Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+    Part& part = parts_[KeyOrder::shard_of(key)];
     const std::lock_guard held(part.lock);
     if (part.shard->has(key)) out.push_back(key);
   }
