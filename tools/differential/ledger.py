@@ -100,7 +100,8 @@ def _with_numbers(rows):
 
 PAGE = """# Operators compared with Fluid 1.8.5
 
-Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, and outputs and gradients were compared.
+Every operator was run in Anabranch and in PaddlePaddle Fluid 1.8.5 on random inputs. Outputs and gradients were
+compared.
 The run had %s cases of %d operators, at least %d for each, with the seed `%s`.
 
 <!-- measured differential -->
