@@ -309,9 +309,9 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     names_of = {module: names for module, names in absent.items() if names}
     total = {name for names in names_of.values() for name in names}
     lines = ["# Absent names", "",
-             "Of the public names (`__all__`) of PaddlePaddle Fluid 1.8.5, %d names in %d modules and %d whole modules"
-             % (len(total), len(names_of), len(gone)),
-             "are absent. This does not count the modules [at the end](#imperative-mode-model-compression-and-others).",
+             "%d public names (`__all__`) in %d modules of PaddlePaddle Fluid 1.8.5 are absent, and so are %d whole "
+             "modules." % (len(total), len(names_of), len(gone)),
+             "This does not count the modules [at the end](#imperative-mode-model-compression-and-others).",
              "All other public names are present. An absent name raises `AttributeError` or `ImportError`. Under",
              "`anabranch run`, scripts can import these names, and their first use raises `NotImplementedError` with",
              "a hint.", "",

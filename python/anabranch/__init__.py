@@ -14,8 +14,8 @@ from .version import __version__
 if _TYPE_CHECKING:
     from . import compat, dataset, reader
     from .checkpoints import Checkpoints
-    from .fluid.reading.decorators import batch
     from .event_time import set_event_time
+    from .fluid.reading.decorators import batch
     from .hashing import hash_ids
     from .incremental import warm_start
     from .loops import Loop

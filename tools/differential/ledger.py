@@ -100,8 +100,8 @@ def _with_numbers(rows):
 
 PAGE = """# Operators compared with Fluid 1.8.5
 
-Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, and outputs and gradients were compared.
-The run had %s cases of %d operators, at least %d for each, with the seed `%s`.
+Every operator was run in Anabranch and in PaddlePaddle Fluid 1.8.5 on random inputs. Outputs and gradients were
+compared. The run had %s cases of %d operators, at least %d for each, with the seed `%s`.
 
 <!-- measured differential -->
 - command: `tools/differential/run.py`
@@ -114,10 +114,10 @@ Two groups of operators are not included: those that Fluid 1.8.5 runs on GPUs or
 outside their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and reruns
 them. `tools/differential/ledger.py --page` writes this page.
 
-A case that Fluid 1.8.5 refuses has no numbers. Five of six cases were therefore drawn with care, and drawn again, at
-most seven times, while Fluid 1.8.5 refused them; what Anabranch did was not considered. Of %s draws that were passed
-over, %s. A difference without a row would have been kept. The sixth case was drawn freely, so that refusals are
-compared, too.
+If Fluid 1.8.5 refuses a case, there are no numbers to compare. Five of six cases were therefore drawn from inputs that
+are likely to be valid. While Fluid 1.8.5 refused such a case, it was drawn again, at most seven times; what Anabranch
+did was not considered. Of %s refused draws, %s. A refused draw with a difference that no row lists would have been
+kept. The sixth case was drawn freely, so that refusals are compared, too.
 
 | column | number of cases in which |
 |---|---|
