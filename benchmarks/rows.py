@@ -2,7 +2,7 @@
 
     python benchmarks/rows.py [--rows 200000] [--threads 1] [--rounds 9] [--calls 20000]
 
-The rows are those of a click model: 13 numbers, of which a tenth is missing, and 26 ids. Files are CSV, MultiSlot and
+The rows are those of a CTR model: 13 numbers, of which a tenth is missing, and 26 ids. Files are CSV, MultiSlot and
 libsvm. Without a schema, `set_format` (CSV, libsvm) or no format (MultiSlot) gives the same variables. All sides run in
 each round; the ratio is the median over the rounds.
 """

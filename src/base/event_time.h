@@ -11,7 +11,7 @@ uint32_t event_time();
 // From now on, in all threads; none: the wall clock again.
 void set_event_time(std::optional<uint32_t> seconds);
 
-// What this thread does was caused by a message with this time; 0: of an unknown time, which changes nothing.
+// The work of this thread was caused by a message with this time; 0: of an unknown time, which changes nothing.
 class EventTime {
  public:
   explicit EventTime(uint32_t seconds);

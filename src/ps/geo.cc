@@ -54,7 +54,7 @@ void Geo::begin_kept(Kept& k) {
   AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its shards on servers have {}",
            k.variable.name, w->rows(), rows_of(k));
   AB_CHECK(w->dtype() == DType::kFloat32 || w->dtype() == DType::kFloat64, Unsupported,
-           "GEO training of {}, which is of {}", k.variable.name, dtype_name(w->dtype()));
+           "GEO training of {}, which holds {}, not float32 or float64", k.variable.name, dtype_name(w->dtype()));
   k.old.copy_from(*w);
   k.noted.clear();
 }

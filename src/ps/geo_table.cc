@@ -115,7 +115,7 @@ void GeoTable::push_shards(const std::vector<int64_t>& keys, const std::vector<f
   }
 }
 
-// What steps have updated since the difference was taken stays in the next one. The rows that come here do not count as updates.
+// Updates since the difference was taken stay in the next one. The rows that come here do not count as updates.
 void GeoTable::merge() {
   const auto table = Table::of(*variable_.value);
   if (!table || table->options().width != old_->options().width) return;  // the next exchange reports it

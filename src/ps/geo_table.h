@@ -1,6 +1,6 @@
 // The copy of a growable table that a worker of GEO training updates. The servers apply the rules: a key gets a row,
 // and loses it, where differences are added. The copy has the rows of all servers, and rows of keys that were updated
-// since the last exchange; a key that the servers do not know then begins again with its initial row. The first numbers
+// since the last exchange; a key that the servers do not know then starts again with its initial row. The first numbers
 // of a row that count shows and clicks are sent in full, because servers sum them over workers.
 #pragma once
 #include <memory>

@@ -109,7 +109,7 @@ bool TableShard::evict_one(uint64_t from, int which) {
 
 // ---- after an update
 
-// fn(key, last seen, record) for the rows whose turn comes after one moment up to another, once in `every` moments.
+// fn(key, last seen, record) for the rows that are due after one moment up to another, once in `every` moments.
 template <class Fn> void TableShard::each_due(int64_t every, uint32_t after, uint32_t upto, Fn&& fn) {
   using Wide = unsigned __int128;
   const auto n = static_cast<uint64_t>(every);

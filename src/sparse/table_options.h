@@ -38,7 +38,7 @@ struct TableOptions {
   // Rows are created by updates, and lookups only read: in training a key without a row reads as its initial row.
   bool by_updates = false;
   int32_t servers = 1;  // that hold the table together: this is the part of one of them
-  bool few = false;     // memory comes in small pieces, for rows that hide those of another table
+  bool few = false;     // memory comes in small blocks, for rows that hide those of another table
   bool tells = false;   // keeps the keys whose rows the rules remove or shrink, until take_told()
 
   int64_t counts() const { return policy == Policy::kRarest ? 1 : 0; }      // numbers after the moments

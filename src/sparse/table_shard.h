@@ -119,7 +119,7 @@ class TableShard {
   int64_t rows() const { return stats_.rows; }
 
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
-  // The record of a key, which begins with its initial row if there was none; regardless of the rules, but null if
+  // The record of a key, which starts with its initial row if there was none; regardless of the rules, but null if
   // memory is at its limit.
   float* put(int64_t key);
   // Appends the keys whose rows the rules have removed or shrunk since the last call (TableOptions::tells).

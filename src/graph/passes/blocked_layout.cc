@@ -76,7 +76,7 @@ class Blocked final : public ImageLayouts {
     return filters.size() == 1 && shape(filters[0])[0] == groups && shape(filters[0])[1] == 1;
   }
 
-  // An op with an axis must work along that of the channels; what is no image then has one number for each of them.
+  // An op with an axis must work along that of the channels; its other operands then have one number per channel.
   bool along_channels(const GraphNode& node, const ImageGroup& rule, const std::vector<int>& vars) const {
     if (!node.op->has_attr("axis")) return true;
     if (const auto axis = node.op->attr<int32_t>("axis"); axis != 1 && axis != -3) return false;

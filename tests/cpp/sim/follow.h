@@ -24,7 +24,7 @@ struct FollowPlan {
   Faults faults;
   int server_crashes = 0;
   GrownRules rules;
-  int saves = 50, wholes = 20, given_up = 10, pins = 5;  // percent: of steps, of saves, of saves, of looks
+  int saves = 50, wholes = 20, given_up = 10, pins = 5;  // percent: of steps, of saves, of saves, of lookups
   bool shares = false;                                   // followers share the rows in memory
   std::string text() const;
 };
@@ -56,7 +56,7 @@ class FollowRun {
   struct Worker;
   struct Followed;
   class Patient;
-  // What was trained at the moment of a checkpoint.
+  // The values that were trained at the moment of a checkpoint.
   struct Moment {
     std::map<int64_t, std::vector<float>> rows;
     float dense = 0;

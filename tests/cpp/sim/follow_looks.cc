@@ -1,4 +1,4 @@
-// What the followers of FollowRun see, and whether their answers are what was trained.
+// The answers of the followers of FollowRun, and whether they are what was trained.
 #include <algorithm>
 #include <filesystem>
 

@@ -44,10 +44,10 @@ class FollowRun::Store final : public ps::Store {
   void read(uint32_t, Message* into) const override { into->add(kDenseVariable, w_); }
   void read_rows(uint32_t, std::span<const int64_t>, Message*) const override {}
   void read_link(uint32_t variable, std::span<const int64_t> request, Message* into) override {
-    const bool begins = request[0] == static_cast<int64_t>(LinkRequest::kBegin);
+    const bool starts = request[0] == static_cast<int64_t>(LinkRequest::kBegin);
     Message whole(Verb::kTable);
-    links_.handle(variable, grown_.table(), request, begins ? &whole : into);
-    if (!begins) return;
+    links_.handle(variable, grown_.table(), request, starts ? &whole : into);
+    if (!starts) return;
     at_begin_ = {rows(), w_.data<float>()[0], ""};
     for (int i = 0; i < whole.parts(); ++i) {
       if (i == 2 && planted_ == FollowDefect::kGoneKeysAreKept) {

@@ -92,7 +92,7 @@ void FollowRun::write(int64_t number, const Saved* before, bool whole) {
   std::sort(files.begin(), files.end());
   std::shuffle(files.begin(), files.end(), std::mt19937_64(world_.draw()));
   to_copy_.insert(to_copy_.end(), files.begin(), files.end());
-  if (world_.chance(plan_.given_up)) return;  // killed before the servers have heard of it
+  if (world_.chance(plan_.given_up)) return;  // killed before the servers know of it
   cut.end(made.since());
   if (world_.chance(30)) remove_old();
 }

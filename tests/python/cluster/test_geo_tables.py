@@ -107,7 +107,7 @@ def test_replicas_update_one_copy():
 
 
 def test_a_worker_that_comes_again_starts_from_the_servers():
-    """What its predecessor had not sent is lost; what it had sent is there once."""
+    """The differences that its predecessor had not sent are lost; those that it had sent are there once."""
     cluster = Cluster(2, 2, "sgd", admit_count=2)
     first, other = Worker(cluster, 0), Worker(cluster, 1)
     for step in range(STEPS):
