@@ -110,14 +110,16 @@ compared. The run had %s cases of %d operators, at least %d for each, with the s
 <!-- /measured -->
 
 Two groups of operators are not included: those that Fluid 1.8.5 runs on GPUs or after passes only (`cudnn_lstm`,
-`rank_attention`, `c_sync_calc_stream`, `c_sync_comm_stream`, `conditional_block_infer` ...), and those that have effects
-outside their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and reruns
-them. `tools/differential/ledger.py --page` writes this page.
+`rank_attention`, `c_sync_calc_stream`, `c_sync_comm_stream`, `conditional_block_infer` ...), and those that have
+effects outside their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and
+reruns them. `tools/differential/ledger.py --page` writes this page.
 
 If Fluid 1.8.5 refuses a case, there are no numbers to compare. Five of six cases were therefore drawn from inputs that
 are likely to be valid. While Fluid 1.8.5 refused such a case, it was drawn again, at most seven times; what Anabranch
-did was not considered. Of %s refused draws, %s. A refused draw with a difference that no row lists would have been
-kept. The sixth case was drawn freely, so that refusals are compared, too.
+did was not considered. Of %s refused draws,
+%s.
+A refused draw with a difference that no row lists would have been kept. The sixth case was drawn freely, so that
+refusals are compared, too.
 
 | column | number of cases in which |
 |---|---|

@@ -58,7 +58,7 @@ REFUSED = {
     "fc": r"Bias must have",
     "fill": r"one number per element of shape",
     "ftrl": r"(one|same) dtype|same shape",
-    "fusion_repeated_fc_relu": r"must be a matrix of",
+    "fusion_repeated_fc_relu": r"must be a matrix of|Bias\[\d+\] must have",
     "gather": r"index at position \d+ must be",
     "gaussian_random_batch_size_like": r"is negative",
     "hierarchical_sigmoid": r"given together|rows of one width|must be below|Label of|must have \d+ \w+|at least 2",

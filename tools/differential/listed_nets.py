@@ -3,7 +3,7 @@
 import listed_when as when
 import numpy as np
 from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
-from listed_refusals import LIMITED, REFUSED_HERE, REFUSED_THERE
+from listed_refusals import LIMITED, REFUSED_HERE, REFUSED_THERE, TRANSPOSED
 from when_nets import (
     adaptive,
     counted_by_background,
@@ -93,7 +93,6 @@ BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_propos
 BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")
 INTERPOLATIONS = ("bilinear_interp", "nearest_interp", "trilinear_interp")
 WINDOWS = ("conv2d", "conv3d", "depthwise_conv2d", "deformable_conv", "deformable_conv_v1", "im2sequence", "unfold")
-TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
 NMS = ("multiclass_nms", "multiclass_nms2", "locality_aware_nms")
 COUNTED = (
     "batch_norm",

@@ -3,6 +3,8 @@
 #: Of the state of quantization, whose dtype 1.8.5 does not check.
 STATE = r"In(Accum|Scale|State) (must have|and X must hold (one|same) dtype)"
 
+TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
+
 #: In our error, where the original accepts arguments of which it reads a part, or more than there is.
 REFUSED_HERE = {
     "affine_channel": r"Scale must have|X must have",
@@ -129,7 +131,7 @@ REFUSED_HERE = {
     "tree_conv": r"EdgeSet must be",
     "unfold": r"a window of|dilations must be|kernel_sizes must be",
     "unpool": r"ksize",
-    "var_conv_2d": r"sequence|X must be \[-1, 1\]",
+    "var_conv_2d": r"sequence|X must be \[-1, 1\]|must be from 1 to",
     "warpctc": r"Label must have (one level|2 axes)|Label of sample|Logits must have|LogitsLength must",
     "while": r"Condition must be one bool",
     "yolov3_loss": r"GTLabel must be from|block\.append_op|downsample_ratio must be above",
@@ -210,7 +212,7 @@ LIMITED = {
     "affine_channel": r"dimension",
     "affine_grid": r"size",
     "box_decoder_and_assign": r"PriorBoxVar.*null",
-    **dict.fromkeys(("conv2d", "depthwise_conv2d", "conv3d"), r"padding's size should be"),
+    **dict.fromkeys(("conv2d", "depthwise_conv2d", "conv3d", *TRANSPOSED), r"padding's size should be"),
     "deformable_psroi_pooling": r"trans_std.*lower|part_(height|width)",
     "detection_map": r"FalsePos.*null",
     "fusion_seqconv_eltadd_relu": r"equal",
