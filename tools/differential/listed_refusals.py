@@ -112,6 +112,7 @@ REFUSED_HERE = {
     ),
     "sequence_concat": r"X.*may differ from|X must",
     "sequence_mask": r"X must hold int\d+ or",
+    "sequence_reshape": r"new_dim must be at least",
     "sequence_scatter": r"Ids must have|Ids of sample|X must have",
     "sequence_slice": r"Offset and Length must have",
     "sequence_topk_avg_pooling": r"X must (be|have)|the same number of sequences|topks must be",
