@@ -67,6 +67,8 @@ class Loop:
     def __init__(self, callbacks: Sequence[Callback] = (), unit: str = "samples", show: bool | None = None,
                  stream: TextIO | None = None, now: Any = time.perf_counter, fleet: Any = None) -> None:
         from .callbacks import Callback
+        if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
+            raise InvalidType("Loop: callbacks must be a list, got %s: write [callback]" % type(callbacks).__name__)
         for callback in callbacks:
             if not isinstance(callback, Callback):
                 raise InvalidType("Loop: callbacks must be anabranch.callbacks.Callback, got %s"
@@ -101,6 +103,9 @@ class Loop:
             if epochs < 0:
                 raise InvalidValue("Loop.epochs: a number must be at least 0, got %d" % epochs)
             self._epochs, epochs = epochs, range(epochs)
+        if not isinstance(epochs, Iterable):
+            raise InvalidType("Loop.epochs: epochs must be an int or an iterable of ints, got %s"
+                              % type(epochs).__name__)
         follow = getattr(epochs, "follow", None)
         if follow is not None:
             follow(self)
@@ -126,6 +131,9 @@ class Loop:
         Args:
             batches (iterable): batches, for example a DataLoader, a generator, a list or ``Checkpoints.steps(loader)``.
         """
+        if not isinstance(batches, Iterable) and not hasattr(batches, "__getitem__"):
+            raise InvalidType("Loop.steps: batches must be an iterable, such as a DataLoader or a list of feeds, got %s"
+                              % type(batches).__name__)
         line = _Line(self, _length(batches) or self._epoch_steps)
         source, done, complete = iter(batches), 0, False
         try:

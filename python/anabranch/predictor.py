@@ -13,6 +13,7 @@ from .fluid.errors import InvalidType, InvalidValue
 from .fluid.executor import Executor
 from .fluid.io.inference_model import load_inference_model, schema_path
 from .fluid.scope import scope_guard
+from .fluid.user_warnings import warn
 from .following import canary as canaries
 from .following.follower import Follower
 from .following.trial import Trial
@@ -123,6 +124,9 @@ class Predictor:
                                  canary=None if rule is None else self._candidates(rule),
                                  share=None if share is None else os.fspath(share))
         self._engine.follow(self.follower.model)
+        if not os.path.isdir(root) or os.path.exists(os.path.join(root, "__model__")):
+            warn("Predictor: follow: %s %s. Until it has a checkpoint, results are those of the model's own folder"
+                 % (os.fspath(root), "is the folder of a model" if os.path.isdir(root) else "does not exist"))
         self.follower.poll()
         self.follower.start()
 

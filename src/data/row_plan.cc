@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "base/error.h"
 #include "data/file_head.h"
@@ -55,6 +56,11 @@ struct RowPlan::Row {
   bool refuse(const Field& field, size_t place, BadReason reason) const {
     *bad = {field.column, 0, reason, places[place]};
     return false;
+  }
+  // Whether a list with this number of values after the first one has as many as it must have.
+  bool has(const SlotPlan& plan, uint32_t further, size_t place) const {
+    if (!plan.values || further + 1 == plan.values) return true;
+    return refuse(fields[places[place]], place, BadReason::kCountMismatch);
   }
 };
 
@@ -231,10 +237,54 @@ bool RowPlan::write_values(const SlotPlan& plan, Row* row) {
   return true;
 }
 
+namespace {
+
+// Whether a transform keeps values that are there.
+bool keeps(const Transform& transform) {
+  return transform.type != Transform::Type::kText &&
+         std::all_of(transform.steps.begin(), transform.steps.end(),
+                     [](const Step& step) { return step.op <= Step::Op::kAbsent; });
+}
+
+// Copies the numbers of a list to *out, up to one that the fast functions do not read: *at is then its start, or after
+// `last` if there is none. Returns how many were copied.
+template <bool kFloat> uint32_t copy_plain(const char** at, const char* last, char split, uint32_t** out) {
+  const char* p = *at;
+  uint32_t* o = *out;
+  uint32_t copied = 0;
+  for (const char* end = p; end != last; p = end + 1, ++copied) {
+    std::conditional_t<kFloat, float, uint64_t> value;
+    if constexpr (kFloat) {
+      end = fast_float(p, &value);
+    } else {
+      end = fast_id(p, &value);
+    }
+    if (!end || end > last || (end < last && *end != split)) break;
+    std::memcpy(o, &value, sizeof value);
+    o += sizeof value / sizeof *o;
+  }
+  *at = p;
+  *out = o;
+  return copied;
+}
+
+}  // namespace
+
 // Adds the number of further values to *count.
 bool RowPlan::write_list(const SlotPlan& plan, const Source& source, Row* row, uint32_t* count) {
   Field rest = row->fields[row->places[source.place]];
   const uint32_t before = *count;
+  if (rest.padded && plan.plain_split && !rest.text.empty() && keeps(*plan.transform)) {
+    const char *at = rest.text.data(), *const last = at + rest.text.size();
+    *count += plan.is_float ? copy_plain<true>(&at, last, plan.split, &row->out)
+                            : copy_plain<false>(&at, last, plan.split, &row->out);
+    if (at > last) {
+      --*count;  // one value is counted already
+      return row->has(plan, *count - before, source.place);
+    }
+    rest.column += at - rest.text.data();
+    rest.text.remove_prefix(static_cast<size_t>(at - rest.text.data()));
+  }
   for (;; ++*count) {
     const char* at = rest.text.data();
     bool good = false;
@@ -253,8 +303,7 @@ bool RowPlan::write_list(const SlotPlan& plan, const Source& source, Row* row, u
     rest.text.remove_prefix(end + 1);
     rest.column += static_cast<int64_t>(end) + 1;
   }
-  if (!plan.values || *count - before + 1 == plan.values) return true;
-  return row->refuse(row->fields[row->places[source.place]], source.place, BadReason::kCountMismatch);
+  return row->has(plan, *count - before, source.place);
 }
 
 // The hash of all parts, each with its length, seeded by those before it.

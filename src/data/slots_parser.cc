@@ -64,49 +64,55 @@ struct SlotsCut {
     return tokens.next().empty() || out->refuse(tokens.begin, BadReason::kTextAfter);
   }
 
-  // The count that is next, if it has one digit and a space in front of it and after it.
+  // The count that is next, if it has at most three digits and one space in front of it and after it.
   static bool small_count(Tokens* tokens, int64_t* count) {
-    const size_t at = tokens->end + (tokens->end > 0);
-    if (at + 2 > tokens->line.size() || (at > 0 && tokens->line[at - 1] != ' ')) return false;
-    const auto digit = static_cast<unsigned>(tokens->line[at] - '0');
-    if (digit == 0 || digit > 9 || tokens->line[at + 1] != ' ') return false;
-    tokens->begin = at;
-    tokens->end = at + 1;
-    *count = digit;
+    constexpr size_t kMost = 3;
+    const std::string_view line = tokens->line;
+    const size_t begin = tokens->end + (tokens->end > 0);
+    if (begin > 0 && (begin > line.size() || line[begin - 1] != ' ')) return false;
+    size_t at = begin;
+    *count = 0;
+    for (; at < line.size() && at < begin + kMost && line[at] >= '0' && line[at] <= '9'; ++at) {
+      *count = *count * 10 + (line[at] - '0');
+    }
+    if (*count == 0 || at >= line.size() || line[at] != ' ') return false;
+    tokens->begin = begin;
+    tokens->end = at;
     return true;
   }
 
-  // The end of `count` values with one space between two, which start at `begin`; 0: there are other blanks, or fewer
-  // values. Sixteen bytes at a time.
+  // The end of `count` values with one space between two, which start at `begin`, after another byte; 0: there are
+  // other blanks, or fewer values. Sixteen bytes at a time.
   static size_t plain_end(std::string_view line, size_t begin, int64_t count) {
     constexpr size_t kBytes = 16;
     const __m128i space = _mm_set1_epi8(' '), tab = _mm_set1_epi8('\t');
-    unsigned before = 1;  // whether the last byte is a space, as the one in front of the values
+    const auto bits = [](const char* from, __m128i what) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+      return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, what)));
+    };
     for (size_t at = begin; at < line.size(); at += kBytes) {
-      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(line.data() + at));
-      unsigned here = (1u << kBytes) - 1;
-      if (line.size() - at < kBytes) here = (1u << (line.size() - at)) - 1;
-      unsigned spaces = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, space))) & here;
-      const unsigned tabs = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, tab))) & here;
-      const unsigned twice = spaces & (spaces << 1 | before);
-      before = spaces >> (kBytes - 1) & 1;
+      const char* const from = line.data() + at;
+      const unsigned here = line.size() - at < kBytes ? (1u << (line.size() - at)) - 1 : (1u << kBytes) - 1;
+      unsigned spaces = bits(from, space) & here;
+      const unsigned odd = (spaces & bits(from - 1, space)) | (bits(from, tab) & here);
       const auto found = static_cast<int64_t>(std::popcount(spaces));
-      if (found < count && !tabs && !twice) {
+      if (found < count) {
+        if (odd) return 0;
         count -= found;
         continue;
       }
-      if (found < count) return 0;
       for (; count > 1; --count) spaces &= spaces - 1;
       const auto end = static_cast<unsigned>(std::countr_zero(spaces));
-      return (tabs | twice) & ((2u << end) - 1) ? 0 : at + end;
+      return odd & ((2u << end) - 1) ? 0 : at + end;
     }
-    return count == 1 && !before ? line.size() : 0;
+    return count == 1 && line.back() != ' ' ? line.size() : 0;
   }
 
   // The text from the first to the last value, or a copy of it if it has other blanks than one space between two.
   static bool values(Tokens* tokens, int64_t count, Field* field, CutLine* out) {
     const size_t begin = tokens->end + 1;
-    if (const size_t end = begin < tokens->line.size() ? plain_end(tokens->line, begin, count) : 0) {
+    const bool starts = begin < tokens->line.size() && !is_between(tokens->line[begin]);
+    if (const size_t end = starts ? plain_end(tokens->line, begin, count) : 0) {
       *field = {
           .text = tokens->line.substr(begin, end - begin), .column = static_cast<int64_t>(begin) + 1, .padded = true};
       tokens->end = end;

@@ -206,7 +206,7 @@ def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: A
         raise InvalidValue("%s: is_sparse must be True for a GrowableTable" % layer)
     if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
         raise InvalidValue("%s: size must be [-1, width] for a GrowableTable, got %r" % (layer, size))
-    if size[0] != -1:
+    if size[0] not in (-1, None):
         warn("%s: the number of rows %r is ignored, because the GrowableTable %s takes any id: write size=[-1, %d]; "
              "max_bytes limits its memory" % (layer, size[0], table.name, size[1]))
     if table.score is not None and size[1] < 3:

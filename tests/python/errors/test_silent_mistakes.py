@@ -145,7 +145,21 @@ def swapped_slots():
         train(fluid.default_main_program(), data([y, x], "2 1 1 1 1\n"))
 
 
+def folder_of_checkpoints_that_is_not_there():
+    _, _, prediction, _, _ = net()
+    fluid.io.save_inference_model("model", ["x"], [prediction], EXECUTOR)
+    anabranch.Predictor("model", follow="rum").close()
+
+
+def model_as_checkpoints():
+    _, _, prediction, _, _ = net()
+    fluid.io.save_inference_model("model", ["x"], [prediction], EXECUTOR)
+    anabranch.Predictor("model", follow="model").close()
+
+
 WARNED = [
+    (folder_of_checkpoints_that_is_not_there, "Predictor: follow: rum does not exist. Until it has a checkpoint"),
+    (model_as_checkpoints, "Predictor: follow: model is the folder of a model. Until it has a checkpoint"),
     (loss_as_a_target, "mean_0.tmp_0 cannot be computed without y, which feeded_var_names lacks: add it, or save"),
     (logits_as_probabilities, "cross_entropy: input must be probabilities, but fc_0.tmp_1 is the result of a layer "
      "without activation: use softmax_with_cross_entropy"),
@@ -318,7 +332,27 @@ def doubles_to_a_predictor():
     plain().run({"x": np.ones((1, 2))})
 
 
+def callback_without_a_list():
+    anabranch.Loop(EarlyStopping("loss"))
+
+
+def epochs_as_a_float():
+    list(anabranch.Loop(show=False).epochs(2.0))
+
+
+def steps_of_nothing():
+    list(anabranch.Loop(show=False).steps(None))
+
+
+def rows_without_an_axis():
+    L.fc(fluid.data("x", [4]), 3)
+
+
 REFUSED = [
+    (rows_without_an_axis, r"fc: input must have an axis of rows .* got \[4\] of variable x: .* such as \[None, 4\]"),
+    (callback_without_a_list, r"Loop: callbacks must be a list, got EarlyStopping: write \[callback\]"),
+    (epochs_as_a_float, "Loop.epochs: epochs must be an int or an iterable of ints, got float"),
+    (steps_of_nothing, "Loop.steps: batches must be an iterable, .* got NoneType"),
     (another_optimizer_on_resume, r"has the variables of another program; the program has also .*fc_0.b_0_moment1_0.* "
      r"start a run in a new folder, after anabranch.warm_start\(program, 'run'\)"),
     (folder_instead_of_a_prefix, "model_path must be folder/prefix for files of fluid.save, .* pass 'state/run'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValue
+from ..errors import InvalidArgument, InvalidValue
 from ..explained import explain
 from ..layer_helper import LayerHelper
 from . import check
@@ -56,6 +56,10 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
         check.of_dtype(dtype, "input", "fc", check.of_kernels("mul"))
     products = []
     for x, attr in helper.iter_inputs_and_params():
+        if len(x.shape) == 1:
+            raise InvalidArgument("fc: input must have an axis of rows and one of values, got %s of variable %s: the "
+                                  "first extent in fluid.data is the number of rows, such as [None, 4]"
+                                  % (list(x.shape), x.name))
         kept = len(x.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
         rows = 1
         for extent in x.shape[kept:]:
