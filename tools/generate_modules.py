@@ -50,9 +50,12 @@ def addresses(name: str) -> list[str]:
 
 
 #: Names of data sets that Fluid's modules have and do not list, besides their addresses.
-_OF_DATASETS = {"cifar": "", "conll05": "get_dict test", "flowers": "default_mapper test_mapper train_mapper",
-                "imdb": "word_dict", "imikolov": "DataType", "mnist": "reader_creator",
-                "movielens": "MovieInfo UserInfo", "sentiment": "", "uci_housing": "feature_names", "voc2012": "",
+_OF_DATASETS = {"cifar": "reader_creator",
+                "conll05": "corpus_reader get_dict load_dict load_label_dict reader_creator test",
+                "flowers": "default_mapper test_mapper train_mapper",
+                "imdb": "reader_creator tokenize word_dict", "imikolov": "DataType reader_creator word_count",
+                "mnist": "reader_creator", "movielens": "MovieInfo UserInfo", "sentiment": "",
+                "uci_housing": "UCI_TEST_DATA UCI_TRAIN_DATA feature_names load_data", "voc2012": "",
                 "wmt14": "", "wmt16": ""}
 
 #: Names that programs use although Fluid's module does not list them: the module that defines each, relative to it.

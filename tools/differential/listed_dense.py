@@ -126,14 +126,14 @@ RULES += [
     Rule(DIFFERS, "NaN in `top_k`, `argsort`", ("top_k", "argsort"), when=when.not_a_number("X")),
     Rule(
         DIFFERS,
-        "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`",
+        "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`, `generate_proposals`",
         ("top_k",),
         why="indices",
         when=when.ties("X", "Indices"),
     ),
     Rule(
         DIFFERS,
-        "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`",
+        "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`, `generate_proposals`",
         ("argsort",),
         why="indices",
         when=when.ties("X", "Indices", lambda case: case["attrs"].get("axis", -1)),

@@ -31,7 +31,7 @@ from when_nets import (
     widths_differ,
 )
 
-TIES = "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`"
+TIES = "equal values in `top_k`, `argsort`, `similarity_focus`, `matrix_nms`, `generate_proposals`"
 BLANK = "`warpctc` with a label that equals the blank"
 FAINT = "`warpctc` with probabilities below 1e-38"
 DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
@@ -217,7 +217,7 @@ RULES = [
     ),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=ties_in("MultiLevelScores")),
     Rule(DIFFERS, TIES, ("similarity_focus",), when=ties_in("X")),
-    Rule(DIFFERS, TIES, ("matrix_nms",), when=ties_in("Scores")),
+    Rule(DIFFERS, TIES, ("matrix_nms", "generate_proposals"), when=ties_in("Scores")),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=when.has(lambda a: a.get("post_nms_topN") == 0)),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), why="sequences", when=last_images_have_nothing),
     Rule(DIFFERS, CASCADE, ("generate_proposal_labels",), when=when.both(when.has(is_cascade), scaled_or_crowded)),

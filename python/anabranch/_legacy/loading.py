@@ -14,14 +14,14 @@ class _Loader(importlib.machinery.SourceFileLoader):
     """Loads a file of the user. Python's own bytecode of the file is neither read nor written."""
 
     def get_code(self, fullname: str) -> CodeType:
+        """Code for a namespace that this loader has not made, such as the one that ``runpy`` makes for ``-m``."""
         path = self.get_filename(fullname)
-        code, self._given = rewriting.compiled(self.get_data(path), path)
-        return code
+        rewriting.compiled(self.get_data(path), path)  # a file that does not compile fails here, not when it runs
+        text = "__import__(%r, fromlist=['execute']).execute(%r, globals())" % (__name__, path)
+        return compile(text, __file__, "exec")
 
     def exec_module(self, module: ModuleType) -> None:
-        code = self.get_code(module.__name__)
-        module.__dict__.update(self._given)
-        exec(code, module.__dict__)  # noqa: S102 - the user's own file, as an import runs it
+        execute(self.get_filename(module.__name__), module.__dict__)
 
 
 class Finder:  # a base class of importlib.abc would be slow to import
@@ -37,19 +37,30 @@ class Finder:  # a base class of importlib.abc would be slow to import
         return spec
 
 
+def execute(path: str, namespace: dict[str, Any]) -> None:
+    """Runs a file in a namespace, to which the names that the rewritten file needs are added.
+
+    Args:
+        path (str): its path.
+        namespace (dict): the namespace of its module.
+    """
+    with open(path, "rb") as file:
+        code, given = rewriting.compiled(file.read(), path)
+    namespace.update(given)
+    exec(code, namespace)  # noqa: S102 - the user's own file, as an import runs it
+
+
 def run_file(path: str) -> None:
     """Runs a file as the main module.
 
     Args:
         path (str): its path.
     """
-    with open(path, "rb") as file:
-        code, given = rewriting.compiled(file.read(), path)
     main = ModuleType("__main__")
-    main.__dict__.update(given, __file__=path, __builtins__=__builtins__, __cached__=None)
+    main.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None)
     before, sys.modules["__main__"] = sys.modules["__main__"], main
     try:
-        exec(code, main.__dict__)  # noqa: S102 - the user's own file
+        execute(path, main.__dict__)
     finally:
         sys.modules["__main__"] = before
 

@@ -9,6 +9,7 @@ if _TYPE_CHECKING:
     from ..datasets.cifar import CIFAR100_MD5 as CIFAR100_MD5
     from ..datasets.cifar import CIFAR100_URL as CIFAR100_URL
     from ..datasets.cifar import URL_PREFIX as URL_PREFIX
+    from ..datasets.cifar import reader_creator as reader_creator
     from ..datasets.cifar import test10, test100, train10, train100
 
 __all__ = [
@@ -16,5 +17,7 @@ __all__ = [
 ]
 
 _on_demand.give(__name__, {
-    "..datasets.cifar": "CIFAR100_MD5 CIFAR100_URL CIFAR10_MD5 CIFAR10_URL URL_PREFIX test10 test100 train10 train100",
+    "..datasets.cifar":
+        "CIFAR100_MD5 CIFAR100_URL CIFAR10_MD5 CIFAR10_URL URL_PREFIX reader_creator test10 test100 train10 "
+        "train100",
 })

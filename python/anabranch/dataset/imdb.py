@@ -7,6 +7,8 @@ if _TYPE_CHECKING:
     from ..datasets.imdb import MD5 as MD5
     from ..datasets.imdb import URL as URL
     from ..datasets.imdb import build_dict, test, train
+    from ..datasets.imdb import reader_creator as reader_creator
+    from ..datasets.imdb import tokenize as tokenize
     from ..datasets.imdb import word_dict as word_dict
 
 __all__ = [
@@ -14,5 +16,5 @@ __all__ = [
 ]
 
 _on_demand.give(__name__, {
-    "..datasets.imdb": "MD5 URL build_dict test train word_dict",
+    "..datasets.imdb": "MD5 URL build_dict reader_creator test tokenize train word_dict",
 })

@@ -7,8 +7,11 @@ if _TYPE_CHECKING:
     from ..datasets.uci_housing import FLUID_MD5_MODEL as FLUID_MD5_MODEL
     from ..datasets.uci_housing import FLUID_URL_MODEL as FLUID_URL_MODEL
     from ..datasets.uci_housing import MD5 as MD5
+    from ..datasets.uci_housing import UCI_TEST_DATA as UCI_TEST_DATA
+    from ..datasets.uci_housing import UCI_TRAIN_DATA as UCI_TRAIN_DATA
     from ..datasets.uci_housing import URL as URL
     from ..datasets.uci_housing import feature_names as feature_names
+    from ..datasets.uci_housing import load_data as load_data
     from ..datasets.uci_housing import test, train
 
 __all__ = [
@@ -16,5 +19,6 @@ __all__ = [
 ]
 
 _on_demand.give(__name__, {
-    "..datasets.uci_housing": "FLUID_MD5_MODEL FLUID_URL_MODEL MD5 URL feature_names test train",
+    "..datasets.uci_housing":
+        "FLUID_MD5_MODEL FLUID_URL_MODEL MD5 UCI_TEST_DATA UCI_TRAIN_DATA URL feature_names load_data test train",
 })

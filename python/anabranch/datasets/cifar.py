@@ -22,22 +22,41 @@ CIFAR100_URL = "https://dataset.bj.bcebos.com/cifar/cifar-100-python.tar.gz"
 CIFAR100_MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
 
 
-def _batches(file: str, part: str) -> Iterator[Any]:
-    with archives.opened(archives.find("cifar", file)) as archive:
+def _batches(path: str, part: str) -> Iterator[Any]:
+    with archives.opened(path) as archive:
         for name in sorted(info.name for info in archive if info.isfile() and part in info.name.rpartition("/")[2]):
             data = archives.member(archive, name).read()
             yield pickles.load(io.BytesIO(data), encoding="bytes")
 
 
-def _reader(file: str, part: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:
+def reader_creator(filename: str, sub_name: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:
+    """Returns a reader like :func:`train10` of an archive.
+
+    Args:
+        filename (str): path of the archive.
+        sub_name (str): part of the names of its files to read, such as ``data_batch``.
+        cycle (bool): restarts at the end. Default False.
+
+    Returns:
+        callable: reader.
+
+    Examples:
+        >>> reader = reader_creator("cifar-10-python.tar.gz", "test_batch")  # doctest: +SKIP
+    """
     def read():
         while True:
-            for batch in _batches(file, part):
+            for batch in _batches(filename, sub_name):
                 labels = batch.get(b"labels", batch.get(b"fine_labels"))
                 for picture, label in zip(batch[b"data"], labels):
                     yield (picture / 255.0).astype("float32"), int(label)
             if not cycle:
                 return
+    return read
+
+
+def _reader(file: str, part: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:
+    def read():
+        yield from reader_creator(archives.find("cifar", file), part, cycle)()
     return read
 
 

@@ -33,20 +33,27 @@ _ROLES = "conll05st-release/test.wsj/props/test.wsj.props.gz"
 _OTHER = 0
 
 
-def _dictionary(name: str) -> dict[str, int]:
-    with open(archives.find(_MODULE, name), "rb") as file:
+def load_dict(filename: str) -> dict[str, int]:
+    """dict: the words of a file, one a line -> their numbers.
+
+    Examples:
+        >>> load_dict("wordDict.txt")["the"]  # doctest: +SKIP
+        5
+    """
+    with open(filename, "rb") as file:
         return {line.strip(): number for number, line in enumerate(archives.lines(file, "utf-8"))}
 
 
-def _labels() -> dict[str, int]:
-    """B- and I- of each role, in the order of the file, and O."""
-    roles = dict.fromkeys(name[2:] for name in _dictionary("targetDict.txt") if name[:2] in ("B-", "I-"))
+def load_label_dict(filename: str) -> dict[str, int]:
+    """dict: B- and I- of each role of a file, in its order, and O -> their numbers."""
+    roles = dict.fromkeys(name[2:] for name in load_dict(filename) if name[:2] in ("B-", "I-"))
     return {name: number for number, name in enumerate([b + role for role in roles for b in ("B-", "I-")] + ["O"])}
 
 
 def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """tuple of dict: the ids of words, of verbs and of labels."""
-    return _dictionary("wordDict.txt"), _dictionary("verbDict.txt"), _labels()
+    words, verbs, labels = (archives.find(_MODULE, name) for name in ("wordDict.txt", "verbDict.txt", "targetDict.txt"))
+    return load_dict(words), load_dict(verbs), load_label_dict(labels)
 
 
 def get_embedding() -> str:
@@ -72,11 +79,11 @@ def _spans(column: list[str]) -> list[str]:
     return labels
 
 
-def _sentences() -> Iterator[tuple[list[str], list[list[str]]]]:
+def _sentences(path: str, *names: str) -> Iterator[tuple[list[str], list[list[str]]]]:
     """The words and the columns of roles of each sentence."""
-    with archives.opened(archives.find(_MODULE, "conll05st-tests.tar.gz")) as archive:
+    with archives.opened(path) as archive:
         parts = [gzip.decompress(archives.member(archive, name).read()).decode("utf-8").split("\n")
-                 for name in (_WORDS, _ROLES)]
+                 for name in names]
     words: list[str] = []
     rows: list[list[str]] = []
     for number, (word, roles) in enumerate(zip(*parts), 1):
@@ -85,7 +92,7 @@ def _sentences() -> Iterator[tuple[list[str], list[list[str]]]]:
             rows.append(roles.split())
             if len(rows[-1]) != len(rows[0]):
                 raise InvalidValue("%s, line %d: must have %d columns, got %d"
-                                   % (_ROLES, number, len(rows[0]), len(rows[-1])))
+                                   % (names[1], number, len(rows[0]), len(rows[-1])))
         elif words:
             yield words, [list(column) for column in zip(*rows)]
             words, rows = [], []
@@ -100,6 +107,47 @@ def _sample(words: list[str], verb: str, labels: list[str], numbers: Any) -> tup
             [of_labels.get(label) for label in labels])
 
 
+def corpus_reader(data_path: str, words_name: str, props_name: str) -> Callable[[], Iterator[Any]]:
+    """Returns a reader of an archive: the words of a sentence, one of its verbs, and the labels for that verb.
+
+    Args:
+        data_path (str): archive.
+        words_name (str): compressed file of words in it.
+        props_name (str): compressed file of roles in it.
+
+    Returns:
+        callable: reader.
+
+    Examples:
+        >>> reader = corpus_reader("conll05st-tests.tar.gz", "words.gz", "props.gz")  # doctest: +SKIP
+    """
+    def read():
+        for words, columns in _sentences(data_path, words_name, props_name):
+            verbs = [verb for verb in columns[0] if verb != "-"]
+            for verb, column in zip(verbs, columns[1:]):
+                yield words, verb, _spans(column)
+    return read
+
+
+def reader_creator(corpus_reader: Callable[[], Iterator[Any]], word_dict: dict[str, int],
+                   predicate_dict: dict[str, int], label_dict: dict[str, int]) -> Callable[[], Iterator[Any]]:
+    """Returns a reader of samples as those of :func:`test`.
+
+    Args:
+        corpus_reader (callable): result of :func:`corpus_reader`.
+        word_dict (dict): numbers of words.
+        predicate_dict (dict): numbers of verbs.
+        label_dict (dict): numbers of labels.
+
+    Returns:
+        callable: reader.
+    """
+    def read():
+        for words, verb, labels in corpus_reader():
+            yield _sample(words, verb, labels, (word_dict, predicate_dict, label_dict))
+    return read
+
+
 def test() -> Callable[[], Iterator[Any]]:
     """Returns a reader. It gives nine lists of numbers for each verb of each sentence.
 
@@ -110,9 +158,6 @@ def test() -> Callable[[], Iterator[Any]]:
         callable: reader.
     """
     def read():
-        numbers = get_dict()
-        for words, columns in _sentences():
-            verbs = [verb for verb in columns[0] if verb != "-"]
-            for verb, column in zip(verbs, columns[1:]):
-                yield _sample(words, verb, _spans(column), numbers)
+        archive = archives.find(_MODULE, "conll05st-tests.tar.gz")
+        yield from reader_creator(corpus_reader(archive, _WORDS, _ROLES), *get_dict())()
     return read

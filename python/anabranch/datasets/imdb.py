@@ -25,8 +25,13 @@ _PUNCTUATION = string.punctuation.encode()
 _CUTOFF = 150
 
 
-def _texts(pattern: Any) -> Iterator[list[bytes]]:
-    """The words of the files whose names fit, in the order of the archive."""
+def tokenize(pattern: Any) -> Iterator[list[bytes]]:
+    """Iterator of the words of each file whose name in the archive fits, in the order of the archive.
+
+    Examples:
+        >>> next(tokenize(re.compile("aclImdb/test/neg/")))[:2]  # doctest: +SKIP
+        [b'once', b'again']
+    """
     fits = re.compile(pattern)
     with archives.opened(archives.find("imdb", _FILE)) as archive:
         for info in archive:
@@ -46,20 +51,33 @@ def build_dict(pattern: Any, cutoff: int) -> Words:
         Words: word -> number; ``<unk>`` is the last one.
     """
     counts: collections.Counter[Any] = collections.Counter()
-    for words in _texts(pattern):
+    for words in tokenize(pattern):
         counts.update(words)
     return frequent(counts, cutoff)
 
 
-def _reader(part: str, word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
+def reader_creator(pos_pattern: Any, neg_pattern: Any, word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
+    """Returns a reader of the files whose names fit, positive ones first: (list of numbers, 0 or 1).
+
+    Args:
+        pos_pattern (re.Pattern|str): names of positive reviews in the archive; their label is 0.
+        neg_pattern (re.Pattern|str): names of negative reviews; their label is 1.
+        word_idx (dict): numbers of words, with one for ``<unk>``.
+
+    Returns:
+        callable: reader.
+    """
     other = word_idx[_OTHER]
     reviews = [([word_idx.get(word, other) for word in words], label)
-               for label, kind in enumerate(("pos", "neg"))
-               for words in _texts(r"aclImdb/%s/%s/.*\.txt$" % (part, kind))]
+               for label, pattern in enumerate((pos_pattern, neg_pattern)) for words in tokenize(pattern)]
 
     def read():
         yield from reviews
     return read
+
+
+def _reader(part: str, word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
+    return reader_creator(r"aclImdb/%s/pos/.*\.txt$" % part, r"aclImdb/%s/neg/.*\.txt$" % part, word_idx)
 
 
 def train(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:

@@ -7,7 +7,7 @@ Mikolov et al., Interspeech 2010, DOI 10.21437/Interspeech.2010-343.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..fluid.errors import InvalidValue
@@ -39,6 +39,27 @@ def _sentences(name: str) -> Iterator[list[bytes]]:
             yield line.split()
 
 
+def word_count(f: Iterable[Any], word_freq: dict[Any, int] | None = None) -> dict[Any, int]:
+    """Counts the words of lines, and one ``<s>`` and one ``<e>`` for each line.
+
+    Args:
+        f (iterable): lines, such as an open file.
+        word_freq (dict, optional): counts to add to. Default: none.
+
+    Returns:
+        dict: word -> count.
+
+    Examples:
+        >>> word_count([b"a b a"])[b"a"]
+        2
+    """
+    counts: Any = collections.Counter() if word_freq is None else word_freq
+    for line in f:
+        for word in (*line.split(), _BEGIN, _END):
+            counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
 def build_dict(min_word_freq: int = 50) -> Words:
     """Numbers the words that occur more than ``min_word_freq`` times, the most frequent first.
 
@@ -47,14 +68,27 @@ def build_dict(min_word_freq: int = 50) -> Words:
         ``<unk>`` for rare words of the source, and ``b"<unk>"`` has its own number.
     """
     counts: collections.Counter[Any] = collections.Counter()
-    for name in (_TRAIN, _TEST):
-        for words in _sentences(name):
-            counts.update(words)
-            counts.update((_BEGIN, _END))
+    with archives.opened(archives.find("imikolov", _FILE)) as archive:
+        for name in (_TRAIN, _TEST):
+            word_count(archives.member(archive, name), counts)
     return frequent(counts, min_word_freq)
 
 
-def _reader(name: str, word_idx: dict[Any, int], n: int, data_type: int) -> Callable[[], Iterator[Any]]:
+def reader_creator(filename: str, word_idx: dict[Any, int], n: int, data_type: int) -> Callable[[], Iterator[Any]]:
+    """Returns a reader like :func:`train` of any file of the archive.
+
+    Args:
+        filename (str): name of the file in the archive.
+        word_idx (dict): numbers of words.
+        n (int): as for :func:`train`.
+        data_type (int): as for :func:`train`.
+
+    Returns:
+        callable: reader.
+
+    Raises:
+        ValueError: the data type is unknown, or ``n`` is not positive.
+    """
     if data_type not in (DataType.NGRAM, DataType.SEQ):
         raise InvalidValue("imikolov: data_type must be DataType.NGRAM or DataType.SEQ, got %r" % (data_type,))
     if data_type == DataType.NGRAM and n < 1:
@@ -65,13 +99,13 @@ def _reader(name: str, word_idx: dict[Any, int], n: int, data_type: int) -> Call
         return [word_idx.get(word, other) for word in words]
 
     def windows():
-        for words in _sentences(name):
+        for words in _sentences(filename):
             ids = numbers([_BEGIN, *words, _END])
             for last in range(n, len(ids) + 1):
                 yield tuple(ids[last - n:last])
 
     def sentences():
-        for words in _sentences(name):
+        for words in _sentences(filename):
             ids = numbers(words)
             before = [word_idx[_BEGIN], *ids]
             if n <= 0 or len(before) <= n:
@@ -90,9 +124,9 @@ def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> 
     Returns:
         callable: reader of tuples of n ids, or of (ids of a sentence, ids shifted by one word).
     """
-    return _reader(_TRAIN, word_idx, n, data_type)
+    return reader_creator(_TRAIN, word_idx, n, data_type)
 
 
 def test(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[Any]]:
     """A reader of the sentences for validation, like :func:`train`."""
-    return _reader(_TEST, word_idx, n, data_type)
+    return reader_creator(_TEST, word_idx, n, data_type)

@@ -5,6 +5,7 @@ DOI 10.1016/0095-0696(78)90006-2.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,13 +26,42 @@ feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD"
 _COLUMNS = len(feature_names) + 1
 _TRAINS = 0.8
 
+#: The two parts that :func:`load_data`, :func:`train` or :func:`test` read last: [districts, 14].
+UCI_TRAIN_DATA: Any = None
+UCI_TEST_DATA: Any = None
 
-def _table() -> Any:
-    path = archives.find("uci_housing", "housing.data")
+
+def load_data(filename: str, feature_num: int = _COLUMNS, ratio: float = _TRAINS) -> None:
+    """Reads a file into :data:`UCI_TRAIN_DATA` and :data:`UCI_TEST_DATA`. Every column but the last is centered and
+    divided by its range.
+
+    Args:
+        filename (str): file of numbers.
+        feature_num (int): number of columns. Default 14.
+        ratio (float): share of the rows for training. Default 0.8.
+
+    Raises:
+        ValueError: the file does not have whole rows.
+        OSError: the file cannot be read.
+
+    Examples:
+        >>> load_data("housing.data")  # doctest: +SKIP
+        >>> UCI_TRAIN_DATA.shape  # doctest: +SKIP
+        (404, 14)
+    """
+    table = _table(filename, feature_num)
+    border = int(len(table) * ratio)
+    # ``paddle.dataset.uci_housing`` is another module, which keeps the values that it has given before.
+    for name in (__name__, __name__.replace(".datasets.", ".dataset.")):
+        if name in sys.modules:
+            vars(sys.modules[name]).update(UCI_TRAIN_DATA=table[:border], UCI_TEST_DATA=table[border:])
+
+
+def _table(path: str, columns: int) -> Any:
     numbers = numpy.fromfile(path, sep=" ")
-    if numbers.size == 0 or numbers.size % _COLUMNS:
-        raise InvalidValue("%s: must have rows of %d numbers, got %d numbers" % (path, _COLUMNS, numbers.size))
-    table = numbers.reshape(-1, _COLUMNS)
+    if columns < 1 or numbers.size == 0 or numbers.size % columns:
+        raise InvalidValue("%s: must have rows of %d numbers, got %d numbers" % (path, columns, numbers.size))
+    table = numbers.reshape(-1, columns)
     features = table[:, :-1]
     span = features.max(axis=0) - features.min(axis=0)
     table[:, :-1] = (features - features.sum(axis=0) / len(features)) / numpy.where(span == 0, 1, span)
@@ -39,9 +69,8 @@ def _table() -> Any:
 
 
 def _reader(of_test: bool) -> Callable[[], Iterator[Any]]:
-    table = _table()
-    border = int(len(table) * _TRAINS)
-    rows = table[border:] if of_test else table[:border]
+    load_data(archives.find("uci_housing", "housing.data"))
+    rows = UCI_TEST_DATA if of_test else UCI_TRAIN_DATA
 
     def read():
         for row in rows:

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "base/flags.h"
 #include "opdef/op_def.h"
@@ -26,6 +27,10 @@ Layout layout_of(const ir::Op& op) {
   return {op.attr<int32_t>("num_thresholds") + int64_t{1}, op.attr<int32_t>("slide_steps")};
 }
 
+// The dtypes of histograms. A script that clears them may set them to another dtype than that of the counts; they keep
+// it, and the numbers are counted in `integers` and given back.
+constexpr DType kDtypes[] = {DType::kInt64, DType::kFloat32, DType::kFloat64, DType::kInt32};
+
 void infer_auc(InferContext& c) {
   check_rank(c, "Predict", 2, 2);
   const Shape& predict = c.in("Predict").shape;
@@ -37,8 +42,10 @@ void infer_auc(InferContext& c) {
     const Shape& stat = c.in(slot).shape;
     AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{0} must have {2} elements, got {1}", slot,
              stat.str(), layout.size());
-    check_dtype(c, slot, DType::kInt64);
-    c.set_out(std::string(slot) + "Out", layout.shape(), DType::kInt64);
+    const DType dtype = c.in(slot).dtype;
+    AB_CHECK(std::find(std::begin(kDtypes), std::end(kDtypes), dtype) != std::end(kDtypes), InvalidArgument,
+             "{} must hold int64, float32, float64 or int32, got {}", slot, dtype_name(dtype));
+    c.set_out(std::string(slot) + "Out", layout.shape(), dtype);
   }
   c.set_out("AUC", Shape{1}, DType::kFloat64);
 }
@@ -102,12 +109,35 @@ auto area_of(const ir::Op& op) {
   return op.attr<std::string>("curve") == "PR" && !Flags::exact_fluid() ? pr_area : roc_area;
 }
 
-int64_t* carried_over(KernelContext& c, In in, Out out) {
-  int64_t* to = c[out].mutable_data<int64_t>();
-  const int64_t* from = c[in].data<int64_t>();
-  if (to != from) std::copy(from, from + c[out].numel(), to);
-  return to;
-}
+// Histograms that a step works on.
+struct Histograms {
+  In in;
+  Out out;
+  std::vector<int64_t> integers;
+
+  int64_t* carried_over(KernelContext& c) {
+    const Tensor& from = c[in];
+    const int64_t n = c[out].numel();
+    if (from.dtype() != DType::kInt64) {
+      visit_dtype(from.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* numbers = from.data<T>();
+        integers.assign(numbers, numbers + n);
+      });
+      return integers.data();
+    }
+    int64_t* to = c[out].mutable_data<int64_t>();
+    const int64_t* counts = from.data<int64_t>();
+    if (to != counts) std::copy(counts, counts + n, to);
+    return to;
+  }
+  void give_back(KernelContext& c) const {
+    if (c[out].dtype() == DType::kInt64) return;
+    visit_dtype(c[out].dtype(), [&]<class T>(TypeTag<T>) {
+      std::transform(integers.begin(), integers.end(), c[out].mutable_data<T>(),
+                     [](int64_t v) { return static_cast<T>(v); });
+    });
+  }
+};
 
 AB_OP(auc)
     .doc(
@@ -131,13 +161,15 @@ AB_OP(auc)
     .infer(infer_auc)
     .no_grad("counts do not change with small changes of the values")
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      const In predict = op.in("Predict"), label = op.in("Label"), pos = op.in("StatPos"), neg = op.in("StatNeg");
-      const Out auc = op.out("AUC"), pos_out = op.out("StatPosOut"), neg_out = op.out("StatNegOut");
+      const In predict = op.in("Predict"), label = op.in("Label");
+      const Out auc = op.out("AUC");
+      const auto pos = std::make_shared<Histograms>(Histograms{op.in("StatPos"), op.out("StatPosOut"), {}});
+      const auto neg = std::make_shared<Histograms>(Histograms{op.in("StatNeg"), op.out("StatNegOut"), {}});
       const Layout l = layout_of(op.op());
       const auto area = area_of(op.op());
       const auto scratch = std::make_shared<Tensor>();
       return [=](KernelContext& c) {
-        int64_t *p = carried_over(c, pos, pos_out), *n = carried_over(c, neg, neg_out);
+        int64_t *p = pos->carried_over(c), *n = neg->carried_over(c);
         const int64_t* labels = as_int64(c[label], scratch.get());
         if (l.steps == 0) {
           count_samples<T>(l, c[predict], labels, p, n);
@@ -152,6 +184,8 @@ AB_OP(auc)
           }
         }
         if (c.needs(auc)) *c[auc].mutable_data<double>() = area(p, n, l.buckets);
+        pos->give_back(c);
+        neg->give_back(c);
       };
     });
 

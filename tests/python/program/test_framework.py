@@ -338,3 +338,8 @@ def test_damaged_program_bytes_are_a_typed_error_or_a_program():
                 assert all(op.type for op in program.global_block().ops if op.all_attrs() is not None)
             except fluid.core.EnforceNotMet:
                 pass
+
+
+def test_names_of_variables_that_only_order_operators_differ():
+    names = {fluid.framework.generate_control_dev_var_name() for _ in range(3)}
+    assert len(names) == 3 and all(name.startswith("__control_var@") for name in names)

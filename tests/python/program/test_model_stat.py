@@ -83,6 +83,10 @@ def test_layers_of_a_loop_are_counted(capsys):
     assert "| relu |  (3,) |   (3,) |      0 |     6 |" in capsys.readouterr().out
 
 
+def test_the_package_has_the_function_too():
+    assert fluid.contrib.summary is summary
+
+
 def test_something_else_than_a_program():
     with pytest.raises(TypeError, match="main_prog must be a Program, got int"):
         summary(3)

@@ -185,6 +185,37 @@ def test_exit_codes_and_modules(tmp_path):
     assert lines(done) == ["__main__ ['--x'] paddle"]
 
 
+MODULE = """
+import numpy as np
+a = np.zeros(2)
+a[0] = np.array([2.5])
+print(a, "%d" % np.array([3.0]), __name__)
+"""
+
+
+def test_a_module_with_old_expressions_runs_by_its_name(tmp_path):
+    """runpy runs the code of a module in a new namespace, without the loader of the user's files."""
+    (tmp_path / "net.py").write_text(MODULE)
+    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "-m", "net"], cwd=tmp_path, env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=60)
+    assert lines(done) == ["[2.5 0. ] 3 __main__"]
+
+
+def test_a_script_runs_a_module_by_runpy(tmp_path):
+    (tmp_path / "net.py").write_text(MODULE)
+    done = run(tmp_path, "import runpy\nrunpy.run_module('net', run_name='other')\n")
+    assert lines(done) == ["[2.5 0. ] 3 other"]
+
+
+def test_a_traceback_of_a_module_starts_in_it(tmp_path):
+    (tmp_path / "net.py").write_text("x = {}\nx[1] = {}\nraise ValueError('wrong')\n")
+    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "-m", "net"], cwd=tmp_path, env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=60)
+    place = '  File "%s", line 3, in <module>' % (tmp_path / "net.py")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1:] == [place, "    raise ValueError('wrong')", "ValueError: wrong"]
+
+
 @pytest.mark.parametrize("words, text", [
     (["no_script.py"], "no script"), (["--data", "no_folder", __file__], "no folder"), ([], "required")])
 def test_wrong_arguments_are_named(words, text):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
@@ -66,6 +67,18 @@ def grad_var_name(var_name: Any) -> str:
     return var_name + GRAD_SUFFIX
 
 
+_control_variables = itertools.count()
+
+
+def generate_control_dev_var_name() -> str:
+    """str: a name, different at each call, for a variable that only orders two operators.
+
+    >>> generate_control_dev_var_name() != generate_control_dev_var_name()
+    True
+    """
+    return "%s@%d" % (CONTROL_DEP_VAR_PREFIX, next(_control_variables))
+
+
 def _get_var(name: str, program: Any = None) -> Variable:
     """The variable with this name in the first block of a program. Default: the default main program."""
     return (default_main_program() if program is None else program).global_block().var(name)
@@ -76,7 +89,7 @@ __all__ = [
     "default_startup_program", "program_guard", "name_scope", "device_guard", "cuda_places", "cpu_places",
     "cuda_pinned_places", "in_dygraph_mode", "is_compiled_with_cuda", "require_version", "load_op_library",
     "set_flags", "get_flags", "switch_main_program", "switch_startup_program", "convert_np_dtype_to_dtype_",
-    "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME",
+    "generate_control_dev_var_name", "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME",
     "ZERO_VAR_SUFFIX", "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
     "context", "defaults", "unique_name", "_get_var", "pruning", "_cpu_num", "_current_expected_place",
     "IrGraph", "IrNode", "IrOpNode", "IrVarNode", "OpProtoHolder", "_dygraph_guard", "_dygraph_tracer", "dygraph_only",
