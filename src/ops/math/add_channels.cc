@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/nn/blocked.h"
 
@@ -13,10 +14,7 @@ namespace {
 struct Chunks {
   int64_t width, samples, blocks, pixels;
   explicit Chunks(const Shape& images)
-      : width(nn::channel_block()),
-        samples(images[0]),
-        blocks(images[1] / width),
-        pixels(images[2] * images[3]) {}
+      : width(nn::channel_block()), samples(images[0]), blocks(images[1] / width), pixels(images[2] * images[3]) {}
   int64_t elems() const { return pixels * width; }
   template <class Fn> void each(const KernelContext& c, Fn&& fn) const {
     c.parallel_each(samples * blocks, kCheapGrain / std::max<int64_t>(1, elems()) + 1, fn);

@@ -1,6 +1,6 @@
 // elementwise_add of images in blocked layout (ops/nn/blocked.h) and one number per channel, and its gradient.
 #pragma once
-#include "opdef/op_def.h"
+#include "opdef/kernel_context.h"
 
 namespace anabranch::math {
 

@@ -163,16 +163,14 @@ void sum_terms(const KernelContext& c, const Shape& whole, const Shape& laid, DT
 }
 
 // Sums of terms that would not stay in a cache: they are made and summed for a few of the leading indices at a time, if
-// every result belongs to one of these. The same bits as with all terms at once, because a sum over so few elements does
-// not depend on how many there are.
+// every result belongs to one of these. The same bits as with all terms at once, because a sum over so few elements
+// does not depend on how many there are.
 struct LeadingParts {
   static constexpr int64_t kElems = 32768, kWorthIt = 2 * kElems;
   const Shape &whole, &x, &y, &to;  // x, y, to: laid on the axes of the whole
   int64_t count() const { return whole[0]; }
   int64_t each() const { return whole.numel() / count(); }
-  bool pay() const {
-    return whole.rank() > 1 && whole.numel() > kWorthIt && to[0] == count() && each() <= kElems / 2;
-  }
+  bool pay() const { return whole.rank() > 1 && whole.numel() > kWorthIt && to[0] == count() && each() <= kElems / 2; }
   // Elements of an operand in front of leading index i.
   static int64_t skipped(const Shape& s, int64_t i) { return s[0] == 1 ? 0 : i * (s.numel() / s[0]); }
   static Shape part(Shape s, int64_t n) {
@@ -290,10 +288,9 @@ OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
   if (row.division) def.with(device::divided_by_zero);
   for (const auto& of : runs) {
     const PairLoop loop{of.dtype, of.run, of.dtype == DType::kFloat32 ? row.loop : nullptr};
-    def.cpu_of(of.dtype,
-               [loop, sparse = row.sparse](const KernelArgs& op) {
-                 return of_channels(op) ? add_channels(op) : forward_kernel(loop, sparse, op);
-               });
+    def.cpu_of(of.dtype, [loop, sparse = row.sparse](const KernelArgs& op) {
+      return of_channels(op) ? add_channels(op) : forward_kernel(loop, sparse, op);
+    });
   }
   return def;
 }

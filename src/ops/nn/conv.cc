@@ -37,10 +37,7 @@ AB_OP(conv2d)
     .images({"Input"}, kBlockedInput)
     .images({"Output"}, kBlockedOutput);
 AB_GRAD(conv2d).with(convolution_gradient(kForm)).traits(kBfloat16);
-AB_OP(depthwise_conv2d)
-    .with(conv2d)
-    .images({"Input"}, kBlockedInput)
-    .images({"Output"}, kBlockedOutput);
+AB_OP(depthwise_conv2d).with(conv2d).images({"Input"}, kBlockedInput).images({"Output"}, kBlockedOutput);
 AB_GRAD(depthwise_conv2d).with(convolution_gradient(kForm));
 
 AB_OP(conv3d)

@@ -1,5 +1,7 @@
 #include "ops/nn/conv_dims.h"
 
+#include <utility>
+
 #include "ops/nn/blocked.h"
 
 namespace anabranch::nn {
@@ -31,6 +33,35 @@ template <int kAxes> ConvDims conv_dims(const ir::Op& op, const Shape& input, co
   d.in_channels = filter[1] * d.groups;
   d.window = resolve_window(attrs, extents_of(input, first_axis(attrs.channels_last()), kAxes),
                             extents_of(filter, 2, kAxes), Rounding::kFloor);
+  return d;
+}
+
+// Kernels take several pixels of a row at a time. A window of one pixel reads an image as a row, and images that are
+// one pixel wide, such as sounds, are rows already.
+ConvDims in_one_row(const ConvDims& given) {
+  ConvDims d = given;
+  Window& w = d.window;
+  if (w.axes != 2) return d;
+  if (w.in == w.out && w.before == Extents{} && volume(w.kernel) == 1 && volume(w.stride) == 1) {
+    w.in = w.out = {1, 1, w.in[1] * w.in[2]};
+  } else if (w.in[2] == 1 && w.kernel[2] == 1 && w.out[2] == 1 && w.before[2] == 0) {
+    for (Extents* e : {&w.in, &w.out, &w.kernel, &w.stride, &w.before, &w.after, &w.dilation})
+      std::swap((*e)[1], (*e)[2]);
+  }
+  return d;
+}
+
+// A window as wide as images of one channel, as over the words of a sentence: what lies across are channels, too, and
+// fills vectors.
+ConvDims across_as_channels(const ConvDims& given) {
+  ConvDims d = given;
+  Window& w = d.window;
+  const bool whole = w.kernel[2] == w.in[2] && w.before[2] == 0 && w.out[2] == 1;
+  const bool plain = w.axes == 2 && d.groups == 1 && !d.channels_last && !d.blocked_input;
+  if (!plain || !whole || d.in_channels != 1 || w.dilation[2] != 1) return d;
+  d.input_last = true;
+  d.in_channels = w.in[2];
+  w.in[2] = w.kernel[2] = w.stride[2] = 1;
   return d;
 }
 

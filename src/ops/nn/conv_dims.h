@@ -8,7 +8,7 @@ struct ConvDims {
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
   bool channels_last = false;
   bool blocked_input = false, blocked_output = false;  // images in the layout of ops/nn/blocked.h
-  bool input_last = false;  // input and filter have their channels last, the output does not
+  bool input_last = false;                             // input and filter have their channels last, the output does not
   Window window;
   bool operator==(const ConvDims&) const = default;
 
@@ -28,5 +28,10 @@ struct ConvDims {
 template <int kAxes> ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter);
 
 Shape conv_output(const ConvDims& d);
+
+// The same convolution of 2-D images as they lie in memory, with other extents, for kernels that compute several pixels
+// of a row, or several channels, at a time.
+ConvDims in_one_row(const ConvDims& d);
+ConvDims across_as_channels(const ConvDims& d);
 
 }  // namespace anabranch::nn

@@ -82,8 +82,7 @@ void MaxGrad(const PoolDims& dims, const float* x, const float* out, const float
 template <int64_t B> void MeanGrad(const PoolDims& dims, const float* dout, float* dx) {
   each_vector<B>([&](auto d, int64_t l) HWY_ATTR {
     each_window(dims, [&](int64_t o, const Seen& seen) HWY_ATTR {
-      const auto share =
-          hn::Div(hn::LoadU(d, dout + o * B + l), hn::Set(d, static_cast<float>(divisor(dims, seen))));
+      const auto share = hn::Div(hn::LoadU(d, dout + o * B + l), hn::Set(d, static_cast<float>(divisor(dims, seen))));
       each_place(dims, seen, [&](int64_t i) HWY_ATTR {
         float* to = dx + i * B + l;
         hn::StoreU(hn::Add(hn::LoadU(d, to), share), d, to);
