@@ -40,7 +40,9 @@ const char* number_hint(std::string_view text, bool integer) {
   }
   if (digits > 0 && (after == '-' || after == '/')) return "a date must be converted to a number, or be read as text";
   if (integer && digits > 0 && after == '.') return "an integer has no decimal point: read such a column as numbers";
-  const bool unit = digits > 0 ? after == '%' : number.size() > 1 && (number[0] == '$' || is_digit(number.back()));
+  const bool unit = digits > 0
+                        ? after == '%'
+                        : number.size() > 1 && (number[0] == '$' || (number[0] & 0x80)) && is_digit(number.back());
   return unit ? "a number must have no unit or currency" : "";
 }
 

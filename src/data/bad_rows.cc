@@ -13,9 +13,10 @@ void BadRows::admit(const Block& block, const std::string& file, int64_t* rows) 
     const std::string message = bad_row_message(row, schema_, file, block.first_line + row.line);
     const int64_t count = policy_.before + ++count_;
     if (policy_.kind == BadRowPolicy::Kind::kRaise) {
-      Error error(ErrorKind::kInvalidArgument, message);
-      if (const char* const hint = bad_row_hint(row); *hint) error.with_hint(hint);
-      throw error.with_hint("set_bad_rows(\"skip\") lets a pass continue without such lines");
+      const char* const hint = bad_row_hint(row);
+      throw Error(ErrorKind::kInvalidArgument, message)
+          .with_hint(fmt::format("{}{}set_bad_rows(\"skip\") lets a pass continue without such lines", hint,
+                                 *hint ? "; " : ""));
     }
     if (policy_.kind == BadRowPolicy::Kind::kQuarantine) quarantine(row, message);
     AB_CHECK(policy_.max_rows < 0 || count <= policy_.max_rows, InvalidArgument,

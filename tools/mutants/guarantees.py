@@ -81,9 +81,9 @@ GUARANTEES: List[Guarantee] = [
          "    fd_ = open(temp_path_.c_str(), O_WRONLY | O_CREAT | (MUTANT ? O_TRUNC : O_EXCL) |", 4),
     _one("A load that fails", "test_io.py::test_nothing_is_loaded_unless_all_can_be", "variables_are_loaded_one_by_one",
          _PY + "fluid/io/variables.py",
-         '            _core.load_vars(fresh, names, os.fsdecode(dirname), one_file or "")',
-         '            for part in [[name] for name in names] if MUTANT else [names]: _core.load_vars('
-         'global_scope() if MUTANT else fresh, part, os.fsdecode(dirname), one_file or "")'),
+         "        _core.load_vars(scope, names, folder, one_file)",
+         "        for part in [[name] for name in names] if MUTANT else [names]: _core.load_vars("
+         "global_scope() if MUTANT else scope, part, folder, one_file)"),
     _one("The first error of a step", "test_errors.py::test_message_of_a_mistake_at_run_time",
          "operators_do_not_know_their_line", "src/opdef/append_op.cc", "  op->made_at = current_source_loc();",
          "  if (!MUTANT) op->made_at = current_source_loc();"),
