@@ -116,10 +116,10 @@ reruns them. `tools/differential/ledger.py --page` writes this page.
 
 If Fluid 1.8.5 refuses a case, there are no numbers to compare. Five of six cases were therefore drawn from inputs that
 are likely to be valid. While Fluid 1.8.5 refused such a case, it was drawn again, at most seven times; what Anabranch
-did was not considered. Of %s refused draws,
-%s.
-A refused draw with a difference that no row lists would have been kept. The sixth case was drawn freely, so that
-refusals are compared, too.
+did was not considered. A refused draw with a difference that no row lists would have been kept. The sixth case was drawn
+freely, so that refusals are compared, too. There were %s refused draws:
+
+- %s.
 
 | column | number of cases in which |
 |---|---|
