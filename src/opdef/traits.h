@@ -45,8 +45,8 @@ enum Trait : unsigned {
   kOnlyComputes = 1u << 10,     // only computes outputs from inputs, for any family and effects
 };
 
-// Images of an op that keep one layout of oneDNN. With an attribute: it sets the op's layout. Without: the op treats
-// every element alike, for any layout.
+// Images of an op that keep one layout of oneDNN, which the attribute sets. Ops with a tile treat every element alike,
+// for any layout, and declare none.
 struct ImageGroup {
   std::vector<std::string> slots;
   std::string attr;

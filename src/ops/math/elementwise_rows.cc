@@ -248,9 +248,10 @@ TileLoop grad_tile(const KernelArgs& op, bool needs_out, TermRun run) {
 }
 
 void backward_as_step(OpDef& def, const char* function, bool needs_out) {
-  def.with(device_step([function = std::string(function), needs_out](const KernelArgs& op, const std::string& result) {
+  def.with(device_step([function, needs_out](const KernelArgs& op, const std::string& result) {
     const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
-    return DeviceStep{function + (result == "X@GRAD" ? "_dx" : "_dy"), {dout, op.in("X").first, op.in("Y").first, out}};
+    return DeviceStep{std::string(function) + (result == "X@GRAD" ? "_dx" : "_dy"),
+                      {dout, op.in("X").first, op.in("Y").first, out}};
   }));
 }
 
