@@ -4,20 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "sim/follow.h"
+#include "sim/histories.h"
 
 namespace anabranch::ps::sim {
 namespace {
-
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given ? std::strtoull(given, nullptr, 10) : otherwise;
-}
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint64_t kHistories = 20;
@@ -26,7 +21,7 @@ constexpr uint64_t kHistories = 100;
 #endif
 
 TEST(PsFollow, Histories) {
-  const uint64_t first = number_of("ANABRANCH_FIRST_SEED", 1), count = number_of("ANABRANCH_HISTORIES", kHistories);
+  const uint64_t first = first_seed(), count = histories(kHistories);
   std::atomic<uint64_t> next{first};
   std::atomic<int64_t> crashes{0}, versions{0}, changes{0}, answers{0};
   std::atomic<int> failed{0};

@@ -6,21 +6,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "sim/cluster.h"
 #include "sim/geo.h"
+#include "sim/histories.h"
 
 namespace anabranch::ps::sim {
 namespace {
-
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given ? std::strtoull(given, nullptr, 10) : otherwise;
-}
 
 // Sanitizers take ten times as long.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -66,7 +61,7 @@ struct Seen {
 };
 
 TEST(PsSimulation, Histories) {
-  const uint64_t first = number_of("ANABRANCH_FIRST_SEED", 1), count = number_of("ANABRANCH_HISTORIES", kHistories);
+  const uint64_t first = first_seed(), count = histories(kHistories);
   Seen seen;
   std::atomic<uint64_t> next{first};
   std::vector<std::thread> threads;

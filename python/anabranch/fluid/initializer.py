@@ -55,8 +55,7 @@ class Initializer(Described):
     """
 
     def __call__(self, var: Any, block: Any) -> Any:
-        raise NotImplementedError("%s must override __call__, which appends the operator that fills a variable"
-                                  % type(self).__name__)
+        raise NotImplementedError("%s must override __call__, which fills a variable" % type(self).__name__)
 
     def _compute_fans(self, var):
         """Returns (fan in, fan out) of a weight with the shape ``[in, out]``, or ``[out, in, k, ...]`` for a

@@ -27,12 +27,8 @@ template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, 
   out->rows.assign(from.ids(), from.ids() + n);
   out->value.resize(Shape{n, width}, dtype_of<T>);
   T* to = out->value.mutable_data<T>();
-  const T* const* grads = from.grads();
-  const T *divisors = from.divisors(), *factors = from.factors();
-  c.parallel_each(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=](int64_t k) {
-    T* row = to + k * width;
-    for (int64_t j = 0; j < width; ++j) row[j] = factors ? T{0} + grads[k][j] * factors[k] : grads[k][j];
-    for (int64_t j = 0; divisors && j < width; ++j) row[j] /= divisors[k];
+  c.parallel_each(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=, &from](int64_t k) {
+    for (int64_t j = 0; j < width; ++j) to[k * width + j] = from.gradient(k, j);
   });
 }
 
@@ -148,24 +144,17 @@ template <class T> class Update {
   RowGroups::Chunk sum_chunk(int64_t p, const RowUpdate<T>& u) {
     T* const sums = sums_.data() + groups_.start(p) * u.width;
     const auto grouped = [&](auto width) {
-      return groups_.group(p, [=](int32_t row, int32_t position, int64_t id, bool first) {
+      return groups_.group(p, [=, this](int32_t row, int32_t position, int64_t id, bool first) {
         T* const sum = sums + row * width;
         if (first) {
           prefetch_row_of(u, id);
-          for (int64_t j = 0; j < width; ++j) sum[j] = gradient(u, position, j);
+          for (int64_t j = 0; j < width; ++j) sum[j] = sources_.gradient(position, j);
         } else {
-          for (int64_t j = 0; j < width; ++j) sum[j] += gradient(u, position, j);
+          for (int64_t j = 0; j < width; ++j) sum[j] += sources_.gradient(position, j);
         }
       });
     };
     return u.width == 1 ? grouped(std::integral_constant<int64_t, 1>()) : grouped(u.width);
-  }
-
-  // As in row_loops.cc.
-  static T gradient(const RowUpdate<T>& u, int32_t position, int64_t j) {
-    T g = u.grads[position][j];
-    if (u.factors) g = T{0} + g * u.factors[position];
-    return u.divisors ? g / u.divisors[position] : g;
   }
 
   static void prefetch_row_of(const RowUpdate<T>& u, int64_t id) {

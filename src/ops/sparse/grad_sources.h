@@ -28,6 +28,12 @@ template <class T> class GradSources {
   int64_t count() const { return static_cast<int64_t>(ids_.size()); }
   const int64_t* ids() const { return ids_.data(); }
   const T* const* grads() const { return grads_.data(); }
+  // Element j of gradient k, with its factor and divisor.
+  T gradient(int64_t k, int64_t j) const {
+    T g = grads_[static_cast<size_t>(k)][j];
+    if (multiplied_) g = T{0} + g * factors_[static_cast<size_t>(k)];  // as a product of matrices
+    return divided_ ? g / divisors_[static_cast<size_t>(k)] : g;
+  }
   const T* divisors() const { return divided_ ? divisors_.data() : nullptr; }   // null: all are 1
   const T* factors() const { return multiplied_ ? factors_.data() : nullptr; }  // null: all are 1
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/plan.h"
+#include "sim/worker_client.h"
 
 namespace anabranch::ps::sim {
 namespace {
@@ -82,15 +83,7 @@ void FileRun::start(int w) {
     return;
   }
   const auto alive = me.alive = std::make_shared<bool>(true);
-  LinkOptions o;
-  o.trainer = static_cast<uint32_t>(w);
-  o.incarnation = 100 + static_cast<uint64_t>(w) * 1000 + ++me.life;
-  o.deadline = Milliseconds(600000);
-  o.try_for = Milliseconds(5000);
-  o.clock = &world_;
-  me.client = std::make_shared<Client>(
-      o, [this, w, alive](const std::string& e) { return network_.connect(static_cast<uint32_t>(w), e, alive); },
-      std::shared_ptr<Timer>(std::shared_ptr<void>(), &world_));
+  me.client = worker_client(world_, network_, w, ++me.life, alive);
   network_.at_once = true;
   me.client->connect(server_->endpoint());
   network_.at_once = false;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sim/follow_parts.h"
+#include "sim/worker_client.h"
 #include "sparse/hash.h"
 
 namespace anabranch::ps::sim {
@@ -87,23 +88,12 @@ std::string FollowRun::path(const std::string& root, int64_t number) const {
 
 void FollowRun::begin(int w) {
   Worker& me = *workers_[static_cast<size_t>(w)];
-  LinkOptions o;
-  o.trainer = static_cast<uint32_t>(w);
-  o.incarnation = 100 + static_cast<uint64_t>(w);
-  o.deadline = Milliseconds(600000);
-  o.try_for = Milliseconds(5000);
-  o.clock = &world_;
-  const auto timer = std::shared_ptr<Timer>(std::shared_ptr<void>(), &world_);
   network_.at_once = true;
-  me.client = std::make_shared<Client>(
-      o,
-      [this, w](const std::string& e) {
-        return network_.connect(static_cast<uint32_t>(w), e, std::make_shared<bool>(true));
-      },
-      timer);
+  me.client = worker_client(world_, network_, w);
   if (w == 0) {
     writer_ = std::make_shared<Client>(
-        o, [this](const std::string& e) { return std::make_shared<Patient>(*this, e); }, timer);
+        worker_link(world_, w), [this](const std::string& e) { return std::make_shared<Patient>(*this, e); },
+        timer_of(world_));
   }
   for (const auto& s : servers_) {
     me.dense.push_back(me.client->remote(s->endpoint(), "w"));

@@ -1,14 +1,10 @@
-#include <random>
-
 #include "sim/follow.h"
+#include "sim/plan.h"
 
 namespace anabranch::ps::sim {
 
 FollowPlan follow_plan_of(uint64_t seed) {
-  std::mt19937_64 rng(seed * 0x9e3779b97f4a7c15u + 7);
-  const auto pick = [&](int low, int high) {
-    return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1));
-  };
+  Pick pick{std::mt19937_64(seed * 0x9e3779b97f4a7c15u + 7)};
   FollowPlan p;
   p.seed = seed;
   p.mode = pick(0, 2) ? Mode::kSync : Mode::kAsync;

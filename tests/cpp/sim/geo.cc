@@ -5,6 +5,7 @@
 
 #include "base/run_gate.h"
 #include "sim/adding_store.h"
+#include "sim/worker_client.h"
 #include "sparse/hash.h"
 
 namespace anabranch::ps::sim {
@@ -67,18 +68,7 @@ void GeoRun::fail(const std::string& what) {
 
 void GeoRun::begin(int w) {
   Worker& me = *workers_[static_cast<size_t>(w)];
-  LinkOptions o;
-  o.trainer = static_cast<uint32_t>(w);
-  o.incarnation = 100 + static_cast<uint64_t>(w);
-  o.deadline = Milliseconds(600000);
-  o.try_for = Milliseconds(5000);
-  o.clock = &world_;
-  me.client = std::make_shared<Client>(
-      o,
-      [this, w](const std::string& e) {
-        return network_.connect(static_cast<uint32_t>(w), e, std::make_shared<bool>(true));
-      },
-      std::shared_ptr<Timer>(std::shared_ptr<void>(), &world_));
+  me.client = worker_client(world_, network_, w);
   me.a = std::make_shared<Value>(std::make_shared<RunGate>());
   me.t = std::make_shared<Value>(me.a->gate());
   me.a->as<Tensor>() = zeros(Shape{kDense * plan_.servers});

@@ -1,15 +1,10 @@
-#include <random>
-
 #include "sim/geo.h"
 #include "sim/plan.h"
 
 namespace anabranch::ps::sim {
 
 GeoPlan geo_plan_of(uint64_t seed) {
-  std::mt19937_64 rng(seed * 0x2545f4914f6cdd1du);
-  const auto pick = [&](int low, int high) {
-    return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1));
-  };
+  Pick pick{std::mt19937_64(seed * 0x2545f4914f6cdd1du)};
   GeoPlan p;
   p.seed = seed;
   p.durability = pick(0, 1) ? Durability::kFlushed : Durability::kJournal;

@@ -15,10 +15,7 @@ Replicas replicas_of(uint64_t seed) {
 }
 
 Plan plan_of(uint64_t seed) {
-  std::mt19937_64 rng(seed);
-  const auto pick = [&](int low, int high) {
-    return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1));
-  };
+  Pick pick{std::mt19937_64(seed)};
   Plan p;
   p.seed = seed;
   p.durability = static_cast<Durability>(pick(1, 3));

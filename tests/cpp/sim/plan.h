@@ -1,11 +1,18 @@
 // The events of a history: all of it follows from its seed.
 #pragma once
+#include <random>
 #include <string>
 
 #include "ps/server.h"
 #include "sim/network.h"
 
 namespace anabranch::ps::sim {
+
+// Whole numbers from one to another.
+struct Pick {
+  std::mt19937_64 rng;
+  int operator()(int low, int high) { return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1)); }
+};
 
 struct Plan {
   uint64_t seed = 1;

@@ -11,12 +11,7 @@ from anabranch.fluid import layers as L
 X, Y = np.ones((2, 4), "float32"), np.zeros((2, 1), "int64")
 
 
-@pytest.fixture(autouse=True)
-def fresh(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
-            fluid.scope_guard(fluid.Scope()):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def net():
