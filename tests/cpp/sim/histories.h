@@ -1,4 +1,4 @@
-// Which histories are run: ANABRANCH_FIRST_SEED and ANABRANCH_HISTORIES say so.
+// The histories that are run, as ANABRANCH_FIRST_SEED and ANABRANCH_HISTORIES say.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
