@@ -175,7 +175,7 @@ void ClusterRun::complete(int w, uint64_t life) {
 }
 
 void ClusterRun::complete_at(int w, int s, uint64_t life) {
-  const Remote& r = workers_[static_cast<size_t>(w)]->remotes[static_cast<size_t>(s * kVariables)];
+  const Remote& r = workers_[static_cast<size_t>(w)]->remotes[static_cast<size_t>(s) * kVariables];
   r.link->send(std::make_shared<Message>(Verb::kComplete), true, [this, w, s, life](const MessageRef& m) {
     Worker& me = *workers_[static_cast<size_t>(w)];
     if (me.life != life) return;

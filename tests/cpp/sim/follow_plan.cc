@@ -15,11 +15,11 @@ FollowPlan follow_plan_of(uint64_t seed) {
   p.snapshot_every = pick(2, 10);
   if (pick(0, 2)) p.faults = {pick(0, 20), pick(0, 20), pick(0, 20)};
   p.server_crashes = pick(0, 2);
-  p.rules = {pick(1, 3), pick(0, 1) * pick(1, 6), pick(0, 1) * pick(1, 6)};
+  p.rules = {pick(1, 3), pick.or_zero(1, 6), pick.or_zero(1, 6)};
   p.saves = pick(20, 100);
   p.wholes = pick(0, 40);
-  p.given_up = pick(0, 1) * pick(5, 40);
-  p.pins = pick(0, 1) * pick(2, 10);
+  p.given_up = pick.or_zero(5, 40);
+  p.pins = pick.or_zero(2, 10);
   p.shares = pick(0, 3) == 0;
   return p;
 }

@@ -89,7 +89,7 @@ void GeoRun::begin(int w) {
     }
   }
   network_.at_once = false;
-  me.geo = std::make_unique<Geo>(*me.client, GeoOptions{plan_.workers, plan_.every * plan_.replicas, false},
+  me.geo = std::make_unique<Geo>(*me.client, GeoOptions{plan_.workers, int64_t{plan_.every} * plan_.replicas, false},
                                  std::move(variables));
   me.geo->begin();
   world_.after(world_.within(1, 50), [this, w] { step(w); });

@@ -17,7 +17,7 @@ GeoPlan geo_plan_of(uint64_t seed) {
   p.server_crashes = pick(0, 3);
   p.cuts = pick(0, 2);
   p.replicas = replicas_of(seed).count;
-  p.rules = {pick(1, 3), pick(0, 1) * pick(2, 12), pick(0, 1) * pick(2, 12)};
+  p.rules = {pick(1, 3), pick.or_zero(2, 12), pick.or_zero(2, 12)};
   return p;
 }
 

@@ -12,6 +12,8 @@ namespace anabranch::ps::sim {
 struct Pick {
   std::mt19937_64 rng;
   int operator()(int low, int high) { return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1)); }
+  // In half of all cases 0.
+  int or_zero(int low, int high) { return (*this)(0, 1) ? (*this)(low, high) : 0; }
 };
 
 struct Plan {
