@@ -135,7 +135,7 @@ void FollowRun::step(int w) {
     const bool saves = w == 0 && world_.chance(plan_.saves), holds = planted_ != FollowDefect::kStepsGoOn;
     if (saves && !holds) world_.after(world_.within(1, 30), [this, w] { step(w); });
     world_.after(world_.within(1, 30), [this, w, saves, holds] {
-      if (saves) save();
+      if (saves && !saving_) save();  // with a planted defect, steps go on meanwhile
       if (!saves || holds) step(w);
     });
   });

@@ -101,6 +101,7 @@ class FollowRun {
   std::vector<std::pair<std::string, std::string>> to_copy_;  // files: from, to
   int64_t answers_ = 0;
   int changes_ = 0, looks_ = 0;
+  bool saving_ = false;
   std::string wrong_;
 };
 

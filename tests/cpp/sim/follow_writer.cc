@@ -37,6 +37,7 @@ float FollowRun::pull_dense() {
 void FollowRun::save() {
   const Saved* before = nullptr;
   int64_t number = 1;
+  saving_ = true;
   try {
     const std::vector<uint64_t> since = recorded_since(tables_);
     for (auto at = saved_.rbegin(); at != saved_.rend() && !before; ++at) {
@@ -48,6 +49,7 @@ void FollowRun::save() {
   } catch (const Error&) {  // a server was killed meanwhile, and has dropped the save
     fs::remove_all(folder_ + "/run/.writing");
   }
+  saving_ = false;
 }
 
 void FollowRun::write(int64_t number, const Saved* before, bool whole) {
