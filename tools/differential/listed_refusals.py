@@ -54,7 +54,7 @@ REFUSED_HERE = {
         r"(resolution|num_classes) must be above"
     ),
     "generate_proposal_labels": (
-        r"elements, got|images, got|ImInfo must be|RpnRois must be|bbox_reg_weights must be|"
+        r"elements?, got|images, got|ImInfo must be|RpnRois must be|bbox_reg_weights must be|"
         r"class_nums must be|GtClasses must be from|(GtClasses|IsCrowd) must have"
     ),
     "generate_proposals": (
@@ -101,14 +101,14 @@ REFUSED_HERE = {
     "reorder_lod_tensor_by_rank": r"one sequence or row for each",
     "retinanet_detection_output": r"Anchors must be|BBoxes must be|ImInfo must be|Scores must be",
     "retinanet_target_assign": (
-        r"elements, got|images, got|Anchor must be|GtBoxes must be|ImInfo must be|(GtLabels|IsCrowd) must have"
+        r"elements?, got|images, got|Anchor must be|GtBoxes must be|ImInfo must be|(GtLabels|IsCrowd) must have"
     ),
     "roi_align": r"RoisLod must ascend from",
     "roi_perspective_transform": r"ROIs must have a sequence",
     "roi_pool": r"RoisLod must ascend from",
     "row_conv": r"Filter must be|X must have",
     "rpn_target_assign": (
-        r"elements, got|images, got|(Anchor|GtBoxes) must be|ImInfo must be|rpn_fg_fraction must be|IsCrowd must have"
+        r"elements?, got|images, got|(Anchor|GtBoxes) must be|ImInfo must be|rpn_fg_fraction must be|IsCrowd must have"
     ),
     "sequence_concat": r"X.*may differ from|X must",
     "sequence_mask": r"X must hold int\d+ or",

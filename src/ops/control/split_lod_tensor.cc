@@ -10,7 +10,7 @@ namespace {
 
 const bool* mask_of(const KernelContext& c, In mask, int64_t slices) {
   const Tensor& t = c[mask];
-  AB_CHECK(t.dtype() == DType::kBool && t.numel() == slices, ShapeMismatch,
+  AB_CHECK(t.dtype() == DType::kBool && is_number_per_row(t.shape(), slices), ShapeMismatch,
            "Mask must hold one bool for each of {} sequences or rows, got {} {}", slices, dtype_name(t.dtype()),
            t.shape().str());
   return t.data<bool>();

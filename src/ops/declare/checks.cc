@@ -41,6 +41,17 @@ void check_numel(const InferContext& c, std::string_view slot, int64_t needed) {
            counted(needed, "element"), c.in(slot).shape.str());
 }
 
+bool is_number_per_row(const Shape& shape, int64_t rows) {
+  const int64_t first = shape.rank() ? shape[0] : 1, numbers = shape.numel();
+  return (first < 0 || rows < 0 || first == rows) && (numbers < 0 || numbers == first);
+}
+
+void check_number_per_row(const InferContext& c, std::string_view slot, int64_t rows) {
+  const Shape& have = c.in(slot).shape;
+  AB_CHECK(is_number_per_row(have, rows), ShapeMismatch, "{} must have {} of one element, got {}", slot,
+           rows < 0 ? "rows" : counted(rows, "row"), have.str());
+}
+
 void check_ids_dtype(const InferContext& c, std::string_view slot) {
   const DType dtype = c.in(slot).dtype;
   AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument, "{} must hold int32 or int64, got {}",

@@ -14,6 +14,10 @@ void check_same_dtype(const InferContext& c, std::string_view a, std::string_vie
 void check_same(const InferContext& c, std::string_view a, std::string_view b);
 void check_shape(const InferContext& c, std::string_view slot, const Shape& needed);
 void check_numel(const InferContext& c, std::string_view slot, int64_t needed);
+// One number for each row: [rows], [rows, 1] and so on. Numbers in another arrangement, such as [1, rows], belong to
+// something else.
+bool is_number_per_row(const Shape& shape, int64_t rows);
+void check_number_per_row(const InferContext& c, std::string_view slot, int64_t rows);
 
 // Ids, counts and offsets: accepts both integer types.
 void check_ids_dtype(const InferContext& c, std::string_view slot);

@@ -66,9 +66,10 @@ template <class T> class Judge {
 
  private:
   size_t class_of(T label, const char* slot) const {
-    AB_CHECK(label >= 0 && label < static_cast<T>(classes_), InvalidArgument,
+    const T whole = std::trunc(label);
+    AB_CHECK(whole >= 0 && whole < static_cast<T>(classes_), InvalidArgument,
              "the classes of {} must be from 0 to {}, got {}", slot, classes_ - 1, label);
-    return static_cast<size_t>(label);
+    return static_cast<size_t>(whole);
   }
 
   // A true box belongs to the first detection that overlaps it most. A detection of a difficult box that is excluded is

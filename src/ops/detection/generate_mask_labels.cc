@@ -21,10 +21,10 @@ void check_runtime(const InferContext& c) {
   }
   for (const char* slot : {"ImInfo", "GtSegms"}) check_same_dtype(c, slot, "Rois");
   check_sequence_each(c, "Rois", images);
-  check_numel(c, "LabelsInt32", c.in("Rois").shape[0]);
+  check_number_per_row(c, "LabelsInt32", c.in("Rois").shape[0]);
   check_same_sequences(c, "LabelsInt32", "Rois");
   check_sequence_each(c, "GtClasses", images);
-  check_numel(c, "IsCrowd", c.in("GtClasses").shape.numel());
+  check_number_per_row(c, "IsCrowd", c.in("GtClasses").shape[0]);
   check_same_sequences(c, "IsCrowd", "GtClasses");
   const Meta& m = c.in("GtSegms");
   AB_CHECK(m.lod && m.lod->size() == 3 && m.lod->back().back() == m.shape[0], InvalidArgument,

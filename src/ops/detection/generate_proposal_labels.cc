@@ -31,7 +31,7 @@ void infer(InferContext& c) {
     for (const char* slot : {"RpnRois", "GtBoxes"}) check_sequence_each(c, slot, images);
     for (const char* slot : {"GtBoxes", "ImInfo"}) check_same_dtype(c, slot, "RpnRois");
     for (const char* slot : {"GtClasses", "IsCrowd"}) {
-      check_numel(c, slot, c.in("GtBoxes").shape[0]);
+      check_number_per_row(c, slot, c.in("GtBoxes").shape[0]);
       check_same_sequences(c, slot, "GtBoxes");
       check_dtype(c, slot, DType::kInt32);
     }

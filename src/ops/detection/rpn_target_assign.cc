@@ -21,7 +21,7 @@ void check_truth(const InferContext& c, bool labelled) {
   for (const char* slot : {"GtBoxes", "ImInfo"}) check_same_dtype(c, slot, "Anchor");
   for (const char* slot : {"IsCrowd", "GtLabels"}) {
     if (!labelled && std::string_view(slot) == "GtLabels") continue;
-    check_numel(c, slot, c.in("GtBoxes").shape[0]);
+    check_number_per_row(c, slot, c.in("GtBoxes").shape[0]);
     check_same_sequences(c, slot, "GtBoxes");
     check_dtype(c, slot, DType::kInt32);
   }

@@ -14,7 +14,7 @@ namespace {
 void infer_center(InferContext& c) {
   check_class_table(c, "X", "Centers");
   const Shape& x = c.in("X").shape;
-  check_numel(c, "Label", x[0]);
+  check_number_per_row(c, "Label", x[0]);
   check_ids_dtype(c, "Label");
   check_numel(c, "CenterUpdateRate", 1);
   check_same_dtype(c, "CenterUpdateRate", "X");

@@ -71,7 +71,7 @@ void check_tree(const InferContext& c) {
   check_class_table(c, "X", "W");
   check_ids_dtype(c, "Label");
   const int64_t n = c.in("X").shape[0], rows = c.in("W").shape[0], classes = c.attr<int32_t>("num_classes");
-  check_numel(c, "Label", n);
+  check_number_per_row(c, "Label", n);
   AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument,
            "PathTable and PathCode must be given together");
   if (!c.has_in("PathTable")) {

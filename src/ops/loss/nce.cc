@@ -26,7 +26,7 @@ void check_nce(const InferContext& c) {
            "Weight must have num_total_classes ({}) rows, got {}", classes, weight.str());
   check_equal_rows(c, "Label", "Input");
   if (c.has_in("SampleWeight")) {
-    check_numel(c, "SampleWeight", n);
+    check_number_per_row(c, "SampleWeight", n);
     check_same_dtype(c, "SampleWeight", "Input");
   }
   const auto& given = c.attr<std::vector<int32_t>>("custom_neg_classes");

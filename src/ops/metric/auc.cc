@@ -36,7 +36,7 @@ void infer_auc(InferContext& c) {
   const Shape& predict = c.in("Predict").shape;
   AB_CHECK(predict[1] != 0, InvalidArgument, "Predict must have at least one column, got {}", predict.str());
   AB_CHECK(predict[1] <= 2, InvalidArgument, "Predict must have one or two columns, got {}", predict.str());
-  check_numel(c, "Label", predict[0]);
+  check_number_per_row(c, "Label", predict[0]);
   const Layout layout = layout_of(c.op());
   for (const char* slot : {"StatPos", "StatNeg"}) {
     const Shape& stat = c.in(slot).shape;

@@ -102,7 +102,7 @@ void infer(InferContext& c) {
   } else if (c.runtime()) {
     const LoD &have = sequence::single_level(c, "Inference"), &expected = sequence::single_level(c, "Label");
     AB_CHECK(have == expected, InvalidArgument, "Inference and Label must have the same sequences");
-    check_numel(c, "Inference", x[0]);
+    check_number_per_row(c, "Inference", x[0]);
   }
   for (const char* slot : {"Precision", "Recall", "F1-Score"}) c.set_out(slot, Shape{1}, DType::kFloat32);
   for (const char* slot : {"NumInferChunks", "NumLabelChunks", "NumCorrectChunks"}) {

@@ -43,7 +43,7 @@ void infer(InferContext& c) {
   check_same_dtype(c, "pre_scores", "scores");
   check_rank(c, "scores", 2, 2);
   const Shape& scores = c.in("scores").shape;
-  for (const char* slot : {"pre_ids", "pre_scores"}) check_numel(c, slot, scores[0]);
+  for (const char* slot : {"pre_ids", "pre_scores"}) check_number_per_row(c, slot, scores[0]);
   if (c.has_in("ids")) {
     check_ids_dtype(c, "ids");
     check_same_shape(c, "ids", "scores");

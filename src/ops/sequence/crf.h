@@ -20,9 +20,11 @@ inline void check_crf(const InferContext& c) {
   if (dense) check_lengths(c, "Length", x[0]);
   if (!c.has_in("Label")) return;
   check_ids_dtype(c, "Label");
-  const int64_t rows = x.numel(0, x.rank() - 1);
-  AB_CHECK(rows < 0 || c.in("Label").shape.numel() < 0 || c.in("Label").shape.numel() == rows, ShapeMismatch,
-           "Label must have a tag for each of the {} rows of Emission, got {}", rows, c.in("Label").shape.str());
+  const Shape& label = c.in("Label").shape;
+  const int lead = x.rank() - 1;
+  bool fits = label.rank() >= lead;
+  for (int d = 0; fits && d < label.rank(); ++d) fits = compatible({label[d]}, {d < lead ? x[d] : 1});
+  AB_CHECK(fits, ShapeMismatch, "Label must have a tag for each row of Emission {}, got {}", x.str(), label.str());
 }
 
 // The sequences at run time, and the lengths of a batch.

@@ -118,7 +118,7 @@ AB_GRAD(sequence_pad)
 Offsets lengths_as_offsets(const Tensor& lengths, const Shape& x) {
   Tensor scratch;
   const int64_t* n = as_int64(lengths, &scratch);
-  AB_CHECK(lengths.numel() == x[0], ShapeMismatch, "Length must have one number for each of the {} sequences, got {}",
+  AB_CHECK(is_number_per_row(lengths.shape(), x[0]), ShapeMismatch, "Length must have one number for each of the {} sequences, got {}",
            x[0], lengths.shape().str());
   Offsets o{0};
   for (int64_t s = 0; s < x[0]; ++s) {

@@ -127,9 +127,9 @@ struct Cuts {
   const int64_t *offset, *length;
   Cuts(const Tensor& offsets_in, const Tensor& lengths, const Offsets& o)
       : offset(as_int64(offsets_in, &scratch[0])), length(as_int64(lengths, &scratch[1])) {
-    AB_CHECK(offsets_in.numel() == count(o) && lengths.numel() == count(o), ShapeMismatch,
-             "Offset and Length must have one number for each of the {} sequences of X, got {} and {}", count(o),
-             offsets_in.shape().str(), lengths.shape().str());
+    AB_CHECK(is_number_per_row(offsets_in.shape(), count(o)) && is_number_per_row(lengths.shape(), count(o)),
+             ShapeMismatch, "Offset and Length must have one number for each of the {} sequences of X, got {} and {}",
+             count(o), offsets_in.shape().str(), lengths.shape().str());
     for (int64_t s = 0; s < count(o); ++s) {
       const int64_t rows = o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)];
       AB_CHECK(offset[s] >= 0 && length[s] >= 0 && offset[s] <= rows && length[s] <= rows - offset[s], InvalidArgument,

@@ -17,8 +17,8 @@ void check_places(const InferContext& c, const char* slot) {
   const LoD& lod = lod_of(c, "Ids");
   AB_CHECK(lod.size() == 1 && count(lod[0]) == rows, ShapeMismatch,
            "Ids must have a sequence for each of the {} rows, got {}", rows, count(lod.back()));
-  check_numel(c, "Ids", c.in("Ids").shape[0]);
-  check_numel(c, "Updates", c.in("Ids").shape[0]);
+  check_number_per_row(c, "Ids", c.in("Ids").shape[0]);
+  check_number_per_row(c, "Updates", c.in("Ids").shape[0]);
 }
 
 // Calls fn(flat index in X, number of the id).

@@ -32,7 +32,7 @@ class Spans {
 // The lengths of a batch: one number per entry.
 inline void check_lengths(const InferContext& c, std::string_view slot, int64_t batch) {
   check_ids_dtype(c, slot);
-  check_numel(c, slot, batch);
+  check_number_per_row(c, slot, batch);
 }
 
 // The rows of the outermost sequences. `rows` holds them where there are several levels.
