@@ -260,7 +260,7 @@ class NotOffered(EnforceNotMet, NotImplementedError):
     )
 
 
-#: What ``__name__`` shows, for programs that compare it.
+#: The ``__name__`` of each class, for programs that compare it.
 _SHOWN = {
     InvalidValue: "ValueError",
     InvalidType: "TypeError",
