@@ -1,6 +1,6 @@
 # The one table of folders, read by CMake and by tools/check_includes.py.
 #
-# A folder includes headers of itself and of lower tiers, never of a neighbour in its own tier, and nobody outside
+# A folder includes headers of itself and of lower tiers, never of a neighbor in its own tier, and nobody outside
 # src/ops includes a header of src/ops. One folder is one OBJECT library: a STATIC one would drop op registrations,
 # for nothing refers to them by name. A folder that is not there yet is skipped.
 #

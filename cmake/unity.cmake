@@ -1,6 +1,6 @@
 # Unity builds: several files of a folder are compiled as one unit, which reads their headers and instantiates common
 # templates once. The sizes in tiers.cmake keep a unit below 12 CPU seconds and leave enough units for parallel builds.
-# Debug, sanitizer and lint builds compile each file alone: they find a file that relies on its neighbours' includes, and
+# Debug, sanitizer and lint builds compile each file alone: they find a file that relies on its neighbors' includes, and
 # an edit recompiles one file.
 set(unity OFF)
 if(CMAKE_BUILD_TYPE STREQUAL Release)

@@ -16,7 +16,7 @@ out are not compared. ``ref=None``: only the properties that need no reference a
 Tests of a case: output against ``ref`` for each dtype; gradient in float64 against central differences, in float32
 against float64; in-place on and off give the same bits, and where the operator declares ``may_share`` the memory is
 one; 1 and 7 threads give the same bits, those of ``ref`` (inputs ``large``, where given); hostile inputs (zeroed
-extents, other ranks and dtypes, missing and uninitialised inputs, wild attributes and indices) give a typed error or
+extents, other ranks and dtypes, missing and uninitialized inputs, wild attributes and indices) give a typed error or
 what ``ref`` says, never a crash.
 
 ``grad``: input slots whose gradient is checked; default: all float64 inputs when the operator has a gradient;

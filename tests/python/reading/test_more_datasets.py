@@ -108,7 +108,7 @@ def test_pictures_and_labels_of_pixels():
     assert [len(part) for part in parts] == [3, 2, 1]
     for k, (picture, labels) in enumerate(parts[0]):
         assert picture.shape == (4 + k, 6, 3) and labels.shape == (4 + k, 6)
-        assert picture.dtype == labels.dtype == "uint8" and labels.max() < 21  # places in the palette, no colours
+        assert picture.dtype == labels.dtype == "uint8" and labels.max() < 21  # places in the palette, no colors
     np.testing.assert_array_equal(parts[2][0][1], parts[0][2][1])
 
 
@@ -171,7 +171,7 @@ def test_pairs_are_those_of_different_marks(archives):
     assert [(query, mark) for query, mark, _ in mq2007.gen_plain_txt(queries[2])] == [(7, 2), (7, 1), (7, 1)]
     assert pairs[0][1].tolist() == queries[0][1].feature_vector
     with pytest.raises(NotImplementedError, match="partial_order"):
-        next(mq2007.gen_pair(queries[0], "neighbour"))
+        next(mq2007.gen_pair(queries[0], "neighbor"))
     with pytest.raises(ValueError, match="format must be one of"):
         next(mq2007.train(format="other"))
 
