@@ -171,7 +171,7 @@ def test_pairs_are_those_of_different_marks(archives):
     assert [(query, mark) for query, mark, _ in mq2007.gen_plain_txt(queries[2])] == [(7, 2), (7, 1), (7, 1)]
     assert pairs[0][1].tolist() == queries[0][1].feature_vector
     with pytest.raises(NotImplementedError, match="partial_order"):
-        next(mq2007.gen_pair(queries[0], "neighbor"))
+        next(mq2007.gen_pair(queries[0], "neighbour"))
     with pytest.raises(ValueError, match="format must be one of"):
         next(mq2007.train(format="other"))
 
