@@ -225,7 +225,7 @@ def test_bad_rows_of_python(rows, words):
     (lambda s: s.integer("x").log(), ValueError, "a step of integers must be one of missing, range, clip, got log"),
     (lambda s: s.text("x").hash(3).missing("a"), ValueError, "missing cannot follow a step that gives ids"),
     (lambda s: s.number("x").bucketise([1]), AttributeError, "a feature has no step 'bucketise'; did you mean bucket"),
-    (lambda s: s.number("x").normalize(1, 2), AttributeError, "did you mean normalize"),
+    (lambda s: s.number("x").normalise(1, 2), AttributeError, "did you mean normalize"),
     (lambda s: s.number("x").clip(3, 1), ValueError, "feature x: clip: the lower bound must not exceed .*3 and 1"),
     (lambda s: s.number("x").clip(low=3), TypeError, "Feature.clip: high must be given"),
     (lambda s: s.number("x").normalize(0, 0), ValueError, "the scale must be above 0, got 0"),
