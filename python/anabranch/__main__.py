@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _missing(error: ImportError) -> str | None:
-    """What an installation lacks, and the command that installs it; None for any other error."""
+    """The missing part of the installation and the command that installs it; None for any other error."""
     python = "Python %s (%s)" % (platform.python_version(), sys.executable)
     if error.name == "numpy" and isinstance(error, ModuleNotFoundError):
         return "NumPy is not installed for %s\n  Install it: %s -m pip install 'numpy>=1.17'" % (python, sys.executable)

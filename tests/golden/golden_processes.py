@@ -34,7 +34,7 @@ def started(words, env, stdin=None):
 
 
 class Process:
-    """A program in a process of its own."""
+    """A program in a separate process."""
 
     def __init__(self, words, env):
         self._process = started(["_worker"] + words, env)
