@@ -5,14 +5,14 @@
     python benchmarks/counts.py --write "REASON"   count, and write the counts with the reason to counts.tsv
 
 Callgrind runs each row in its own process, on one core, and counts a few steps after the program has been compiled
-and has run three times. Columns: `engine` counts everything that Python calls in the compiled module, libraries
+and has run at least twice. The processes are forks of one that has imported the engine, because imports take most of the
+time under valgrind. Columns: `engine` counts everything that Python calls in the compiled module, libraries
 included; `process` adds the interpreter and NumPy; `allocations` are calls of malloc and its relatives that neither
 of these two makes. The counts do not depend on the machine: valgrind shows every program the same processor (AVX2,
 no AVX-512), so Highway, oneDNN and the C library choose the same kernels everywhere. They do depend on the compiler,
 which counts.tsv names.
 """
 import argparse
-import concurrent.futures
 import importlib
 import os
 import re
@@ -26,13 +26,13 @@ ROOT = os.path.dirname(HERE)
 TABLE = os.path.join(HERE, "counts.tsv")
 MODULE = os.path.join(ROOT, "python", "anabranch")
 GROWTH = 0.02                                       # a count may grow by so much without a word
-WARM_UP = 3                                         # steps before the counted ones: they compile, and try out threads
+WARM_UP = 2                                         # least number of steps before the counted ones: they compile
 ALLOCATORS = {"malloc", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"}
 
 #: Row -> (script, case, steps that are counted). Sizes are small: valgrind runs a multiply-add a hundred times as long.
-ROWS = {"W1": ("w01_fit_a_line", {}, 50), "W2": ("w02_mnist_mlp", dict(batch=64, optimizer="adam"), 5),
+ROWS = {"W1": ("w01_fit_a_line", {}, 50), "W2": ("w02_mnist_mlp", dict(batch=64, optimizer="adam"), 2),
         "W3": ("w03_resnet32_cifar", dict(batch=1, blocks=1), 2), "W5": ("w05_ptb_lstm", dict(hidden=32), 2),
-        "W8": ("w08_ctr_dnn", dict(batch=32), 5), "W9": ("w09_lr_fm", dict(model="fm", batch=250), 5),
+        "W8": ("w08_ctr_dnn", dict(batch=32), 2), "W9": ("w09_lr_fm", dict(model="fm", batch=250), 5),
         "W10": ("w10_word2vec", dict(dim=32, vocabulary=5000, batch=100), 5),
         "W13": ("w13_executor_overhead", dict(ops=1000, shape="chain"), 10), "W18": ("w18_while", dict(iterations=500), 5),
         "TABLE": ("counts", {}, 10)}
@@ -77,19 +77,42 @@ def step_of(row, fluid):
 
 def child(row, switch):
     """Runs the steps of a row; only the counted ones run while callgrind looks."""
-    import ctypes
     import gc
 
     import anabranch.fluid as fluid
-    step, switch = step_of(row, fluid), ctypes.CDLL(switch)
-    for _ in range(WARM_UP):
+    step, steps = step_of(row, fluid), ROWS[row][2]
+    for _ in range(max(WARM_UP, steps)):            # the interpreter specializes code that runs often
         step()
     gc.collect()
     gc.disable()
     switch.start()
-    for _ in range(ROWS[row][2]):
+    for _ in range(steps):
         step()
     switch.stop()
+
+
+def children(rows, switch, folder):
+    """Runs each row in a fork of this process, whose profile becomes FOLDER/ROW; ends with 1 if one of them fails."""
+    import ctypes
+    import traceback
+
+    import common  # noqa: F401
+    import fluid_parts  # noqa: F401
+
+    import anabranch.fluid  # noqa: F401
+    switch = ctypes.CDLL(switch)
+    for row in rows.split(","):
+        forked = os.fork()
+        if not forked:
+            try:
+                child(row, switch)
+                os.rename(os.path.join(folder, "%d.1" % os.getpid()), os.path.join(folder, row))
+                os._exit(0)
+            except BaseException:  # noqa: BLE001  must not return to the loop
+                traceback.print_exc()
+                os._exit(1)
+        if os.waitpid(forked, 0)[1]:
+            sys.exit("%s could not be counted" % row)
     os._exit(0)
 
 
@@ -150,23 +173,19 @@ def in_engine(path):
     return not of_python(path) and not re.match(r"(libc|ld-linux|libffi|switch)\b", os.path.basename(path))
 
 
-def count(row, switch, folder):
-    """The counts of one step of a row."""
-    profile = os.path.join(folder, row)
+def count(rows, folder):
+    """Lets callgrind write the profile of each row to FOLDER/ROW."""
     command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--compress-strings=no", "--compress-pos=no",
-               "--callgrind-out-file=" + profile, sys.executable, "-s", os.path.abspath(__file__), "--child", row, switch]
+               "--callgrind-out-file=" + os.path.join(folder, "%p"), sys.executable, "-s", os.path.abspath(__file__),
+               "--children", ",".join(rows), build_switch(folder), folder]
     if subprocess.call(["setarch", "-R", "true"], stderr=subprocess.DEVNULL) == 0:
         command = ["setarch", "-R"] + command      # addresses are the same in every run
     core = min(os.sched_getaffinity(0))
     environment = dict(FIXED, **SIZES, PYTHONPATH=os.path.join(ROOT, "python") + ":" + HERE)
     run = subprocess.run(["taskset", "-c", str(core)] + command, env=environment, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, universal_newlines=True, cwd=folder)
-    if run.returncode or not os.path.exists(profile + ".1"):
-        raise RuntimeError("%s could not be counted:\n%s" % (row, run.stderr[-2000:]))
-    with open(profile + ".1") as lines:
-        process, engine, allocations = sums(lines)
-    steps = ROWS[row][2]
-    return engine // steps, process // steps, round(allocations / steps, 1)
+    if run.returncode:
+        raise RuntimeError(run.stderr[-2000:])
 
 
 # ---- the table
@@ -224,11 +243,16 @@ def merged(found, known, reason):
 
 
 def measure(rows):
-    """{row: (engine, process, allocations)}, two rows at a time."""
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        switch = build_switch(folder)
-        waiting = {row: pool.submit(count, row, switch, folder) for row in rows}
-        return {row: future.result() for row, future in waiting.items()}
+    """{row: (engine, process, allocations) of one step}"""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        count(rows, folder)
+        for row in rows:
+            with open(os.path.join(folder, row)) as lines:
+                process, engine, allocations = sums(lines)
+            steps = ROWS[row][2]
+            found[row] = engine // steps, process // steps, round(allocations / steps, 1)
+    return found
 
 
 def compare(rows):
@@ -245,10 +269,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default=",".join(ROWS), help="comma-separated rows (default: all)")
     parser.add_argument("--write", metavar="REASON", help="write counts.tsv; what has grown gets this reason")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--children", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.child:
-        child(*args.child)
+    if args.children:
+        children(*args.children)
     if args.write:
         known = read()[0] if os.path.exists(TABLE) else {}
         found = measure(args.rows.split(","))

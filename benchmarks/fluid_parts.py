@@ -5,7 +5,7 @@ import numpy as np
 
 
 def train_job(fluid, build, feeds, config, own_weights=True, applied=False):
-    """Builds, initialises and returns step() -> loss, one step of training per call.
+    """Builds, initializes and returns step() -> loss, one step of training per call.
 
     `build()` appends the model and its optimizer to the default program and returns the loss, or the loss and
     {feed name: variable} for state which each step passes to the next one. `own_weights`: whether set_weights runs, or a

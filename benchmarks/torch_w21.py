@@ -12,7 +12,7 @@ def conv_bn(nn, inputs, outputs, size, stride=1, groups=1):
                          nn.BatchNorm2d(outputs))
 
 
-def resnet50(torch):
+def resnet50(torch, stages=STAGES):
     nn = torch.nn
 
     class Bottleneck(nn.Module):
@@ -28,7 +28,7 @@ def resnet50(torch):
             return nn.functional.relu(self.body(x) + self.shortcut(x))
 
     layers, width = [conv_bn(nn, 3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
-    for channels, blocks, first_stride in STAGES:
+    for channels, blocks, first_stride in stages:
         for block in range(blocks):
             layers.append(Bottleneck(width, channels, first_stride if block == 0 else 1))
             width = 4 * channels

@@ -22,10 +22,10 @@ def bottleneck(fluid, x, channels, stride):
     return fluid.layers.relu(fluid.layers.elementwise_add(x, shortcut))
 
 
-def resnet50(fluid, x):
+def resnet50(fluid, x, stages=STAGES):
     x = conv_bn(fluid, x, 64, 7, 2)
     x = fluid.layers.pool2d(x, pool_size=3, pool_stride=2, pool_padding=1, pool_type="max")
-    for channels, blocks, first_stride in STAGES:
+    for channels, blocks, first_stride in stages:
         for block in range(blocks):
             x = bottleneck(fluid, x, channels, first_stride if block == 0 else 1)
     return x

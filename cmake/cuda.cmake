@@ -1,5 +1,5 @@
-# Compiling kernels for GPUs. Not by enable_language(CUDA), which wants to link a program while configuring: a toolkit
-# made of PyPI's wheels has what compiling needs and no more.
+# Compiles kernels for GPUs, without enable_language(CUDA), which links a program while it configures: a toolkit made of
+# PyPI's wheels can only compile.
 set(ANABRANCH_CUDA "" CACHE PATH "folder of a CUDA toolkit, 13 or later; empty: looks in PATH, /usr/local/cuda, build/cuda")
 set(ANABRANCH_CUDA_ARCHITECTURE "90" CACHE STRING "the oldest GPUs: ten times their compute capability")
 get_filename_component(ab_cuda_root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)

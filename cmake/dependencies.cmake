@@ -1,6 +1,6 @@
-# Libraries we stand on, each as one target. oneDNN, Highway and protobuf are found by header and library, for Debian's
-# CMake files want packages that we do not use. They are shared libraries: Debian's static ones are not
-# position-independent.
+# The libraries that the engine uses, each as one target. oneDNN, Highway and protobuf are found by header and library,
+# because Debian's CMake files require packages that the engine does not use. They are shared libraries, because Debian's
+# static ones are not position-independent.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 

@@ -1,5 +1,5 @@
-# Turns the table of tiers.cmake into targets: one OBJECT library ab_<folder> for each folder of src/, and `anabranch`,
-# which stands for all of them and is what programs link.
+# Creates a target for each row of tiers.cmake: an OBJECT library ab_<folder> for each folder of src/. Programs link the
+# target `anabranch`, which contains all of them.
 add_library(anabranch INTERFACE)
 target_compile_features(anabranch INTERFACE cxx_std_20)
 add_custom_target(generated_headers)

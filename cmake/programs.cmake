@@ -1,5 +1,5 @@
-# What is built from the engine besides the Python module: C++ tests, benchmarks, examples. Adding a file is enough. None of
-# it is part of the default target: `./dev` names the targets that a command needs.
+# The programs that use the engine: C++ tests, benchmarks and examples. To add one, add a file. None of them is part of the
+# default target: `./dev` names the targets that a command needs.
 add_custom_target(cpp_tests)
 add_custom_target(cpp_programs)
 

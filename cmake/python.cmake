@@ -3,7 +3,7 @@ file(GLOB bindings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
 if(NOT bindings)
   return()
 endif()
-# SKBUILD_SABI_COMPONENT: scikit-build-core wants a module for this CPython and all later ones.
+# SKBUILD_SABI_COMPONENT: set if scikit-build-core builds a module for this CPython and all later ones.
 find_package(Python 3.8 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
                 OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -29,7 +29,7 @@ set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
 
 install(TARGETS _core LIBRARY DESTINATION anabranch COMPONENT python EXCLUDE_FROM_ALL)
 
-# What the Python package loads: the module, its stub and the plug-ins that could be built.
+# The files that the Python package loads: the module, its stub and the plug-ins that could be built.
 add_custom_target(python_package DEPENDS _core)
 foreach(plugin anabranch_grpc anabranch_gloo)
   if(TARGET ${plugin})

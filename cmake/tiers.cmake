@@ -1,10 +1,10 @@
-# The one table of folders, read by CMake and by tools/check_includes.py.
+# The table of folders, which CMake and tools/check_includes.py read.
 #
-# A folder includes headers of itself and of lower tiers, never of a neighbour in its own tier, and nobody outside
-# src/ops includes a header of src/ops. One folder is one OBJECT library: a STATIC one would drop op registrations,
-# for nothing refers to them by name. A folder that is not there yet is skipped.
+# A folder includes its own headers and those of lower tiers, never those of another folder in its tier. No folder outside
+# src/ops includes a header of src/ops. A folder is an OBJECT library: a STATIC one would drop op registrations, because no
+# code refers to them by name. A folder that does not exist is skipped.
 #
-#         folder           tier  libraries (PUBLIC ones reach everybody above; the others stay inside the folder)
+#         folder           tier  libraries (PUBLIC: for the folder and all above it; PRIVATE: for the folder only)
 ab_folder(src/base       0     PUBLIC fmt::fmt Threads::Threads PRIVATE ab::hwy)
 ab_folder(src/device     1     UNITY 9)
 ab_folder(src/core       2     PRIVATE ab::hwy)

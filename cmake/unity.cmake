@@ -1,6 +1,6 @@
 # Unity builds: several files of a folder are compiled as one unit, which reads their headers and instantiates common
 # templates once. The sizes in tiers.cmake keep a unit below 12 CPU seconds and leave enough units for parallel builds.
-# Debug, sanitizer and lint builds compile each file alone: they find a file that relies on its neighbours' includes, and
+# Debug, sanitizer and lint builds compile each file alone: they find a file that relies on its neighbors' includes, and
 # an edit recompiles one file.
 set(unity OFF)
 if(CMAKE_BUILD_TYPE STREQUAL Release)
@@ -8,9 +8,10 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
 endif()
 option(ANABRANCH_UNITY "compile several files of a folder as one unit" ${unity})
 
-# ab_unity(<target> <files>): files of a target a unit; empty: each file alone. Alone are files that Highway compiles once
-# for each instruction set, and those below: they use names that other files of their folder use, or are large. CMake's own
-# UNITY_BUILD writes absolute paths, so that another checkout would find nothing in ccache.
+# ab_unity(<target> <files>) compiles <files> files of a target as one unit; empty: each file alone. Files that Highway
+# compiles once for each instruction set are compiled alone, and so are those listed below, which are large or define names
+# that other files of their folder define, too. CMake's own UNITY_BUILD writes absolute paths, so another checkout would
+# find nothing in ccache.
 function(ab_unity target files)
   if(NOT ANABRANCH_UNITY OR NOT files)
     return()

@@ -1,6 +1,6 @@
 """Finds the words of a text without spaces, with a tagger and a CRF.
 
-    letters and their neighbours -> GRU both ways -> scores of four tags -> linear_chain_crf, crf_decoding
+    letters and their neighbors -> GRU both ways -> scores of four tags -> linear_chain_crf, crf_decoding
 
 A tag says whether a letter is the first, an inner or the last letter of a word, or a word by itself. The figure is the
 F1 score of the words, from chunk_eval. One baseline takes the longest known word first (maximum matching); the other

@@ -21,7 +21,7 @@ HIGH, WIDE, BLANK, WIDTH, BATCH = 8, 56, 10, 48, 32
 
 
 def line(images, labels, random):
-    """(pixels [8, 56], digits): the ink of neighbours may touch or overlap by a column."""
+    """(pixels [8, 56], digits): the ink of neighbors may touch or overlap by a column."""
     pixels, expected = numpy.zeros((HIGH, WIDE), "float32"), []
     at = random.randint(0, 3)
     for _ in range(random.randint(3, 7)):

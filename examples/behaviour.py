@@ -11,22 +11,22 @@ from anabranch.datasets import r_packages
 HISTORY = 20                   # number of latest items that describe a user
 
 #: users: a list of arrays of items, in order of time; items: how many there are; name: of the data.
-Behaviour = collections.namedtuple("Behaviour", "users items name")
+Behavior = collections.namedtuple("Behavior", "users items name")
 
 
 def load(fast):
-    """A Behaviour; ``fast``: a part of the users."""
+    """A Behavior; ``fast``: a part of the users."""
     try:
         movies = r_packages.load("dslabs", "movielens")
     except LookupError:
-        return Behaviour(generated(600 if fast else 2000), 600, "synthetic (Debian's r-cran-dslabs is not installed)")
+        return Behavior(generated(600 if fast else 2000), 600, "synthetic (Debian's r-cran-dslabs is not installed)")
     liked = movies["rating"] >= 3.5
     _, items = numpy.unique(movies["movieId"][liked], return_inverse=True)
     users, times = movies["userId"][liked], movies["timestamp"][liked]
     order = numpy.lexsort((items, times, users))
     cuts = numpy.flatnonzero(numpy.diff(users[order])) + 1
     sequences = [s for s in numpy.split(items[order], cuts) if len(s) > 5]
-    return Behaviour(sequences[:300] if fast else sequences, int(items.max()) + 1, "MovieLens (r-cran-dslabs)")
+    return Behavior(sequences[:300] if fast else sequences, int(items.max()) + 1, "MovieLens (r-cran-dslabs)")
 
 
 def generated(users, items=600, groups=20):

@@ -1,7 +1,7 @@
 """Trains word vectors with word2vec: skip-gram with negative sampling, with independent negatives and with shared ones.
 
 Data: the novels of Jane Austen if the Debian package r-cran-janeaustenr is installed, otherwise a synthetic text with
-topics. The quality is an AUC: how often two neighbouring words of held-out text score higher than a word and one drawn
+topics. The quality is an AUC: how often two neighboring words of held-out text score higher than a word and one drawn
 at random.
 
 Expected output: for both kinds of negatives, an AUC of pairs above 0.6 and the speed in words per second; for the
@@ -84,7 +84,7 @@ def score(vocabulary):
 
 
 def pairs_auc(folder, held_out, vocabulary):
-    """AUC of true pairs of neighbours against random ones, by the saved model."""
+    """AUC of true pairs of neighbors against random ones, by the saved model."""
     random = numpy.random.RandomState(5)
     word, near = held_out[:-1], held_out[1:]
     other = held_out[random.randint(0, len(held_out), len(word))]

@@ -1,4 +1,5 @@
-// How plug-ins of devices fail: a status and one line. Failures are thrown inside and told at the C interface.
+// Failures of device plug-ins: a status and one line. They are thrown inside the plug-in and returned at the C
+// interface.
 #pragma once
 #include <algorithm>
 #include <cstring>

@@ -12,9 +12,11 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HELD = ["src", "plugins", "python", "tests", "tools", "benchmarks", "docs", "examples", "README.md", "ARCHITECTURE.md",
-        "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "CODE_OF_CONDUCT.md", "dev"]
-ENDS = (".h", ".cc", ".cu", ".py", ".pyi", ".md", ".proto", "dev")
+HELD = ["src", "plugins", "python", "tests", "tools", "benchmarks", "docs", "examples", "cmake", "CMakeLists.txt", ".ci",
+        "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md",
+        "CODE_OF_CONDUCT.md", "dev"]
+ENDS = (".h", ".cc", ".cu", ".py", ".pyi", ".md", ".proto", ".cmake", "CMakeLists.txt", ".sh", ".js", "dev", ".ci/run",
+        "nightly")
 
 # The glossary, this file and its test, which list the old words, and a license text.
 SKIPPED = re.compile(r"^(docs/understand/glossary\.md|tools/check_words\.py|tests/python/project/test_house\.py|"
@@ -52,16 +54,19 @@ WORDS = [
     (r"\banew\b", "again", None),
     (r"\bbut for\b", "except", None),
     (r"\b(so|as) many\b(?! (\w+ )?as)", "N", None),
-    (r"(?<!there )\b(is|are|was|were|be) no\b(?! %s)" % any_of(COMPARED), "is not a", None),
+    (r"\b(is|are|was|were|be) no\b(?<!there is no)(?<!there are no)(?<!there was no)(?<!there were no)"
+     r"(?<!there be no)(?! %s)" % any_of(COMPARED), "is not a", None),
     (r"\bof (its|their|his|our|your) own\b", "its own", None),
     (r"\b(hears?|heard) (of|that|from)\b", "is notified of", None),
     (r"\b(whoever|whatever|whosoever)\b", "any", None),
-    (r"".join("(?<!%s )" % noun for noun in PEOPLE) + r"\b(who|whom)\b", "which, that; who is for people", None),
+    (r"\bwhom?\b" + "".join("(?<!%s who)(?<!%s whom)" % (noun, noun) for noun in PEOPLE),
+     "which, that; who is for people", None),
     (r"\b%s looks?\b(?! (at|up|for|like|into)\b)" % any_of(NOUN), "signature, check", None),
     (r"\blook-ups?\b", "lookup", None),
     (r"\blanes?\b", "queue, thread", KERNELS),
     (r"\btwins?\b", "device copy", None),
-    (r"(?<!hadoop )(?<!hdfs )(?<!data )(?<!cuda )(?<![\"/])\bhome\b(?! (directory|folder|page))", "host memory", None),
+    (r"\bhome\b(?<!hadoop home)(?<!hdfs home)(?<!data home)(?<!cuda home)(?<![\"/]home)(?! (directory|folder|page))",
+     "host memory", None),
     (r"\bteams?\b", "thread pool", PROSE),
     (r"\baside\b", "disabled for this step", None),
     (r"\bhand(s|ed|ing)? (out|on|in|over)\b", "broadcast, forward, pass on", None),
@@ -84,16 +89,16 @@ WORDS = [
 COMPILED = [(re.compile(pattern), instead, allowed) for pattern, instead, allowed in WORDS]
 
 # A sentence that opens with a relative clause: "What a product needs is", "Who takes memory says what for".
+CLAUSE = re.compile(r"\b(What|Who|Which|Where)")
 RELATIVE = re.compile(r"(?:^|[.!:] )(?:[#/*\s\"'-]*)(What|Who|Whoever|Whatever|Which|Where what) [a-z][^.?]*[.]")
 
-CODE = re.compile(r"`[^`]*`")
+CODE = re.compile(r"`[^`\n]*`")
 SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 def words_of(text):
     """The text in lower case, with identifiers split into words."""
-    return IDENTIFIER.sub(lambda name: SPLIT.sub(" ", name.group()).replace("_", " "), text).lower()
+    return SPLIT.sub(" ", text).replace("_", " ").lower()
 
 
 def texts_only(line):
@@ -102,24 +107,35 @@ def texts_only(line):
     return strings + " " + (line.split("//", 1)[1] if "//" in line else "")
 
 
+def seen_of(text, cxx, only_text):
+    """The text that is checked, with the same lines."""
+    if not cxx:
+        return CODE.sub("``", text)  # code that a page quotes is checked where it is defined
+    if not only_text:
+        return text
+    return "\n".join(re.sub(r"\w*[_:()]\w*", " ", texts_only(line)) for line in text.split("\n"))
+
+
+def relatives(path, lines, cxx):
+    """Yields (line number, word) of sentences that open with a relative clause."""
+    for number, line in enumerate(lines, 1):
+        heading = path.endswith(".md") and line.lstrip().startswith("#")
+        if CLAUSE.search(line) and not heading and (not cxx or "//" in line):
+            for match in RELATIVE.finditer(texts_only(line) if cxx else line):
+                yield number, match.group(1) + " ... (a relative clause as the subject)"
+
+
 def found_in(path, text, only_text=False):
     """Yields (line number, word, replacement, line)."""
     cxx = path.endswith((".h", ".cc", ".cu"))
-    for number, line in enumerate(text.split("\n"), 1):
-        seen = texts_only(line) if cxx and only_text else line
-        if cxx and only_text:
-            seen = re.sub(r"\w*[_:()]\w*", " ", seen)
-        elif not cxx:
-            seen = CODE.sub("``", seen)  # code that a page quotes is checked where it is defined
-        plain = words_of(seen)
-        for pattern, instead, allowed in COMPILED:
-            if not (allowed and allowed.search(path)):
-                for match in pattern.finditer(plain):
-                    yield number, match.group(), instead, line.strip()
-        heading = path.endswith(".md") and line.lstrip().startswith("#")
-        if not heading and (not cxx or "//" in line):
-            for match in RELATIVE.finditer(texts_only(line) if cxx else line):
-                yield number, match.group(1) + " ... (a relative clause as the subject)", "subject first", line.strip()
+    lines, plain = text.split("\n"), words_of(seen_of(text, cxx, only_text))
+    for pattern, instead, allowed in COMPILED:
+        if not (allowed and allowed.search(path)):
+            for match in pattern.finditer(plain):
+                number = plain.count("\n", 0, match.start()) + 1
+                yield number, match.group(), instead, lines[number - 1].strip()
+    for number, word in relatives(path, lines, cxx):
+        yield number, word, "subject first", lines[number - 1].strip()
 
 
 def files(paths):
@@ -142,7 +158,7 @@ def main(arguments=None):
     parser.add_argument("--text", action="store_true", help="Check comments and strings of C++, not its identifiers.")
     parser.add_argument("paths", nargs="*", help="Files and folders, from the root on (default: all that are held).")
     options = parser.parse_args(arguments)
-    hits = found(options.paths or HELD, options.text)
+    hits = sorted(found(options.paths or HELD, options.text))
     for path in sorted({hit[0] for hit in hits}) if options.count else ():
         print("%5d %s" % (sum(hit[0] == path for hit in hits), path))
     for path, number, word, instead, line in [] if options.count else hits:

@@ -66,8 +66,8 @@ def picture(classes: numpy.ndarray, batch: dict) -> str:
     lines = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" '
              'font-family="Helvetica, Arial, sans-serif" font-size="14">' % (SIZE, SIZE + 30, SIZE, SIZE + 30),
              '<rect width="100%" height="100%" fill="white"/>', *_cells(classes), *_points(batch)]
-    for i, (name, colour) in enumerate(zip(NAMES, COLOURS)):
-        lines += ['<circle cx="%d" cy="%d" r="5" fill="%s"/>' % (20 + 155 * i, SIZE + 16, colour),
+    for i, (name, color) in enumerate(zip(NAMES, COLOURS)):
+        lines += ['<circle cx="%d" cy="%d" r="5" fill="%s"/>' % (20 + 155 * i, SIZE + 16, color),
                   '<text x="%d" y="%d">%s</text>' % (31 + 155 * i, SIZE + 21, name)]
     return "\n".join([*lines, "</svg>", ""])
 

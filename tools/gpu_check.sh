@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# What has to be seen on a machine with a GPU, in stages of at most eight minutes each:
+# Checks a machine with a GPU, in stages of at most eight minutes each:
 #
 #   tools/gpu_check.sh [--dry] [info] [ops] [nets] [scenarios] [sanitizer] [learning] [speed]   without a stage: all of them
 #
-#   info       the GPU, the driver, the versions of what is installed; one product there
-#   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), against float64
-#   nets       equal bits from run to run, and of chains of operators however they are run; NCCL with one rank; golden groups
-#              engine, ctr and dense (four times their tolerances: sums have another order), 100,000 steps of an MLP without growth
-#   scenarios  what tests/simdevice tries with simulated devices: nets, shapes, blocks, values, errors, beside the CPU
+#   info       the GPU, the driver, the installed versions, and one matrix product on the device
+#   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), compared with float64
+#   nets       equal bits from run to run, and of chains of operators in each form; NCCL with one rank; golden groups engine,
+#              ctr and dense (four times their tolerances, because sums have another order); 100,000 steps of an MLP without
+#              growth
+#   scenarios  the programs of tests/simdevice: nets, shapes, blocks, values, errors, compared with the CPU
 #   sanitizer  compute-sanitizer over the smallest case of each operator
-#   learning   ResNet-50 beside PyTorch from equal matrices, 80 steps of batches of 16 and 256, float32 and bfloat16
-#   speed      G1-G4 beside torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
+#   learning   ResNet-50 and PyTorch from equal matrices, 80 steps of batches of 16 and 256, float32 and bfloat16
+#   speed      G1-G4 compared with torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
 #
-# It takes anabranch from wheels in dist/ (./dev wheels; ./dev cuda wheel), which it installs into a folder of its own,
-# else the build in this tree. Needed besides: numpy, pytest; for speed torch and jax. PYTHON names the interpreter.
-# Logs go to GPU_CHECK_OUT, build/gpu_check where nothing is said. GPU_CHECK_SECONDS bounds a stage, GPU_CHECK_PROCESSES how
-# many share the GPU in tests. --dry plays the device by the CPU (simdevice), with tiny extents: it tries this script and
-# says nothing about a GPU.
+# If dist/ has wheels (./dev wheels; ./dev cuda wheel), it installs them into a separate folder; otherwise it uses the build
+# in this tree. It needs numpy and pytest, and for speed torch and jax. PYTHON names the interpreter. Logs go to
+# GPU_CHECK_OUT (default: build/gpu_check). GPU_CHECK_SECONDS limits a stage, and GPU_CHECK_PROCESSES the number of tests
+# that share the GPU. --dry replaces the GPU by the simulated device, with tiny extents: it tests this script only.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD python=${PYTHON:-python3} out=${GPU_CHECK_OUT:-$PWD/build/gpu_check} dry='' failed=()
@@ -25,7 +25,7 @@ processes=${GPU_CHECK_PROCESSES:-$(($(nproc) > 4 ? $(nproc) - 2 : 2))}
 
 say() { printf '== %s\n' "$*"; }
 
-# The wheel that serves this interpreter; pip chooses it. The libraries of NVIDIA are those beside torch, if there are any.
+# Installs the wheel for this interpreter, which pip chooses. NVIDIA's libraries are those of torch, if it is installed.
 install() {
   local site=$out/site libraries
   libraries=$("$python" -c 'import glob, sys; print(":".join(d for p in sys.path[1:] for d in glob.glob(p + "/nvidia/*/lib")))')

@@ -7,9 +7,10 @@ import data
 
 #: tiny: for a trial of the scripts on a machine that has no GPU.
 CASES = {
-    "G1": dict(what="ResNet-50, mixed precision", unit="images/s", batch=256, size=224, tiny=dict(batch=2, size=64)),
+    "G1": dict(what="ResNet-50, mixed precision", unit="images/s", batch=256, size=224, stages=4,
+               tiny=dict(batch=2, size=32, stages=1)),
     "G1d": dict(what="ResNet-50, mixed precision, batches from a DataLoader", unit="images/s", batch=256, size=224,
-                loader=True, tiny=dict(batch=2, size=64)),
+                stages=4, loader=True, tiny=dict(batch=2, size=32, stages=1)),
     "G2": dict(what="CTR-DNN, 26 slots of one table", unit="samples/s", batch=16384, rows=10 ** 7, width=16,
                tiny=dict(batch=32, rows=1000)),
     "G3a": dict(what="MLP 784-200-200-10", unit="samples/s", batch=64, tiny=dict(batch=8)),

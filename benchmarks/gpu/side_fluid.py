@@ -15,9 +15,10 @@ def classified(x, size):
 
 
 def resnet(case):
-    import w21_imagenet
+    import w21_imagenet as w21
     image = fluid.data("image", [None, 3, case["size"], case["size"]])
-    x = fluid.layers.pool2d(w21_imagenet.resnet50(fluid, image), pool_type="avg", global_pooling=True)
+    x = w21.resnet50(fluid, image, w21.STAGES[:case["stages"]])
+    x = fluid.layers.pool2d(x, pool_type="avg", global_pooling=True)
     loss, names = classified(x, cases.CLASSES)
     return loss, ["image"] + names, fluid.optimizer.Momentum(0.01, 0.9)
 

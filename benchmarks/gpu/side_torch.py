@@ -12,7 +12,7 @@ MIXED = ("G1", "G4")
 
 def resnet(case):
     import torch_w21
-    layers, width = torch_w21.resnet50(torch)
+    layers, width = torch_w21.resnet50(torch, torch_w21.STAGES[:case["stages"]])
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, cases.CLASSES))
     model = model.to(memory_format=torch.channels_last)
     return model, lambda x, y: model(x.contiguous(memory_format=torch.channels_last)), dict(kind="sgd", rate=0.01)

@@ -1,6 +1,6 @@
 "use strict";
-/* What stands above the results of a search: the entry of a name, the page of a topic, the class of an error.
-   ANSWERS, which the build writes into answers_data.js, holds
+/* Shows answers above the results of a search: the entry of a name, the page of a topic, the class of an error.
+   The build writes ANSWERS into answers_data.js:
      names     [name, what it is, address], the best kinds first
      topics    [phrase, title, address]
      messages  [text of an error without what varies, its class, address] */
@@ -12,8 +12,8 @@ function wordsOf(text) {
   return text.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) || [];
 }
 
-/* Names that are the query, or end with it after a dot. What programs call comes before the operators behind it, and
-   equal letters before equal names in other letters. */
+/* Names that equal the query, or end with it after a dot. Functions and classes come before the operators that they
+   append, and names in the same case before others. */
 function namesLike(query) {
   const bare = query.replace(/\(.*$/, "").replace(/^(paddle|anabranch)\./, "");
   const lower = bare.toLowerCase();
@@ -61,7 +61,7 @@ function answersTo(query) {
   if (!names.length) names = namesLike(bare);
   if (!names.length) names = namesLike(bare.replace(/[ -]+/g, "_"));  // cross entropy
   const topics = topicsIn(text).map(([, title, address]) => [title, "page", address]);
-  // What to do comes before what it is, and before methods that happen to have the name of a topic.
+  // Pages about a task come before definitions, and before methods that happen to have the name of a topic.
   const last = new Set(text.includes(".") ? ["term"] : ["term", "method", "attribute"]);
   const all = [...names.filter(([, what]) => !last.has(what)), ...topics, ...names.filter(([, what]) => last.has(what)),
                ...messagesLike(text)];

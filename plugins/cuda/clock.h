@@ -1,5 +1,5 @@
-// Nanoseconds of a device. CUDA tells the time between two events as a float of milliseconds, which is exact to a
-// microsecond for some seconds only: so the moment from which it is counted is moved on from time to time.
+// Nanoseconds of a device. CUDA reports the time between two events as milliseconds in a float, which is exact to a
+// microsecond only for the first seconds. The start event is therefore replaced from time to time.
 #pragma once
 #include <chrono>
 #include <memory>

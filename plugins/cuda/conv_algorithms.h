@@ -1,5 +1,5 @@
-// Which of cuDNN's algorithms a convolution takes: the first that is within the limits, of those that cuDNN proposes
-// or, with FLAGS_cudnn_exhaustive_search, has timed.
+// Chooses cuDNN's algorithm for a convolution: the first one within the limits, in the order that cuDNN proposes or,
+// with FLAGS_cudnn_exhaustive_search, has measured.
 #pragma once
 #include <cstdint>
 #include <functional>

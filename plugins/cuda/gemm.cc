@@ -1,6 +1,6 @@
-// "gemm" by cuBLASLt. It counts elements along columns first, the engine along rows: so the transposed product is
-// computed, b' a' = (a b)', whose operands are the same bytes with rows and columns exchanged. The bias that cuBLASLt
-// adds has a number for each row of what it makes, which all columns share: for each column of the engine's out.
+// "gemm" by cuBLASLt. cuBLASLt stores matrices column by column, and the engine row by row. It therefore computes the
+// transposed product b' a' = (a b)', whose operands are the same bytes with rows and columns exchanged. The bias that
+// cuBLASLt adds has a number for each row of its result, that is, for each column of the engine's.
 #include <algorithm>
 #include <iterator>
 #include <mutex>

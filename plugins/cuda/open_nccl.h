@@ -36,7 +36,8 @@ template <class... Doing> void well(ncclResult_t result, ncclComm_t comm, const 
     fail(status_of(result), doing..., ": ", text_of(result, comm));
 }
 
-// How a collective's elements are told to NCCL: types of which it knows nothing travel as bytes where nothing is added.
+// The type and number of a collective's elements as NCCL needs them. Collectives that add nothing send types that NCCL
+// does not know as bytes.
 struct Elements {
   ncclDataType_t type;
   size_t count;

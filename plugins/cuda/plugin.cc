@@ -1,4 +1,4 @@
-// GPUs of NVIDIA by the CUDA runtime, which is part of this file; the driver and the libraries are opened by name.
+// NVIDIA GPUs. The plug-in contains the CUDA runtime, and opens the driver and the libraries by name.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Functions that nvcc has compiled to PTX, as parts of kernels that are generated when a program is known. They are
-// inserted as text, because the driver's compiler does not inline calls.
+// Functions that nvcc has compiled to PTX. Kernels that are generated for a program contain them as text, because the
+// driver's compiler does not inline calls.
 #pragma once
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// Kernels that are compiled for their steps when a program is known.
+// Kernels that are generated and compiled for the steps of a program.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
-// The kernel of one table of steps ("element_steps", args_steps.h), written as PTX without the table: a number that a
-// step has is a number of its instructions, what it reads is a register.
+// The kernel of one table of steps ("element_steps", args_steps.h) as PTX that does not read the table: the numbers of
+// a step are constants in the instructions, and its operands are registers.
 #pragma once
 #include <span>
 #include <string>

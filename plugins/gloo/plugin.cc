@@ -1,5 +1,5 @@
-// The plug-in that carries bytes between processes: Gloo's connections over TCP, of each pair of processes one. What is
-// added up, and in which order, is decided above.
+// The plug-in that transfers bytes between processes over TCP: one connection of Gloo for each pair of processes. The
+// caller decides what is added up, and in which order.
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>

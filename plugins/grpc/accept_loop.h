@@ -1,5 +1,5 @@
-// Accepts the connections of a listener, and hands them to gRPC. A server that has run out of descriptors refuses
-// connections, keeps some for its files, and accepts again as soon as there are enough.
+// Accepts the connections of a listener and passes them to gRPC. A server that has run out of file descriptors refuses
+// connections, reserves some descriptors for its files, and accepts again as soon as there are enough.
 #pragma once
 #include <grpcpp/server_builder.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Sockets that listen. gRPC does not listen itself: it does not report why it cannot, replaces a socket file on which
-// another process listens, and stops to accept for good when descriptors run out.
+// Listening sockets. They are opened here and not by gRPC, because gRPC does not report why it cannot listen, replaces
+// a socket file on which another process listens, and stops accepting for good when descriptors run out.
 #pragma once
 #include <string>
 #include <utility>

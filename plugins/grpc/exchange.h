@@ -1,5 +1,5 @@
-// One request and its answer over a gRPC stream: both are sent as raw bytes in chunks, so that no message exceeds the
-// library's limit, and our limit is checked before anything is assembled.
+// One request and its answer over a gRPC stream. Both are sent as raw bytes in chunks, so no message exceeds gRPC's own
+// limit, and FLAGS_rpc_message_limit_mb is checked before the chunks are joined.
 #pragma once
 #include <grpcpp/support/byte_buffer.h>
 

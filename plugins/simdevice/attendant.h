@@ -1,7 +1,7 @@
 // A thread that runs the queues of this process while another process waits for its part of a collective and no thread
-// of this one waits for the device: real devices run without a waiting thread, and without this two processes could
-// deadlock, one waiting for the device and one for a message. It acts as late as possible: a waiting thread is hardly
-// ever overtaken, so that the order stays that of the schedule.
+// of this process waits for the device. Real devices run without a waiting thread; without this one, two processes
+// could deadlock, one waiting for the device and the other for a message. It acts as late as possible, so that it
+// hardly ever runs before a waiting thread and the schedule keeps its order.
 #pragma once
 #include <condition_variable>
 #include <mutex>

@@ -1,7 +1,8 @@
-// Communicators of simulated devices. A collective runs when each rank's queue has come to it; two ranks that do not
-// mean the same one are told so, where real ones would hang or mix up bytes. Ranks may live in several processes: then
-// those of one process begin a collective together, and it runs in each process when all have begun it. What goes wrong
-// elsewhere is told by comm_check(), and what is under way stays so until this process gives up, as with real ones.
+// Communicators of simulated devices. A collective runs when the queue of each rank has reached it. If two ranks launch
+// different collectives, both get an error; real devices would hang or mix up bytes. Ranks may run in several
+// processes. The ranks of one process then start a collective together, and it runs in each process when all have
+// started it. comm_check() reports failures of other processes. As on real devices, running collectives stay pending
+// until this process aborts them.
 #pragma once
 #include <cstdint>
 #include <map>

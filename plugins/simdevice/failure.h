@@ -1,4 +1,4 @@
-// How functions of the plug-in fail.
+// Failures of the functions of the plug-in.
 #pragma once
 #include "../failure.h"
 

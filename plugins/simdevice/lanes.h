@@ -1,7 +1,7 @@
-// Kernels as a GPU runs them: elements and rows in an order that a seed chooses, a row by 32 or 256 lanes, each of
-// which runs until it comes to what all lanes of the row have to call; then the next one does. What they bring is put
-// together in a GPU's order. Lanes that do not meet are a failure, with the kernel and the two places, and so
-// are two that write the same bytes (writes.h).
+// Runs kernels as a GPU does. A seed determines the order of elements and rows. A row has 32 or 256 lanes: each runs
+// until it reaches a call that all lanes of the row must make, and then the next one runs. The contributions of the
+// lanes are combined in a GPU's order. Lanes that do not reach the same call are a failure, which names the kernel and
+// the two places, and so are lanes that write the same bytes (writes.h).
 #pragma once
 #include <cstdint>
 #include <string>

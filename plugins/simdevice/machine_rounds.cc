@@ -1,4 +1,4 @@
-// How the machine runs collectives: all parts of this process at once.
+// Runs collectives: all parts of this process at once.
 #include "machine.h"
 #include "put.h"
 

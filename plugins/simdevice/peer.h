@@ -1,5 +1,5 @@
-// Another process, and whether it has ended: by its descriptor, or, where the kernel gives none, by its number and the
-// time it was started, so that another process with its number is not taken for it.
+// Another process, and whether it has ended. It is identified by a pidfd, or, if the kernel has none, by its process id
+// and start time, so that a later process with the same id is not mistaken for it.
 #pragma once
 #include <cstdint>
 

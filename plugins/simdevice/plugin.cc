@@ -1,5 +1,5 @@
-// The simulated device: what the interface of devices promises and no more, on the CPU. What real devices do only when
-// they feel like it - running late, in another order, on memory that is gone - it does on purpose, and names it.
+// The simulated device runs on the CPU and guarantees only what the interface of devices promises. It deliberately does
+// what real devices do only sometimes: it runs work late and in another order. It reports accesses to released memory.
 #include "device/build.h"
 #include "process.h"
 

@@ -1,6 +1,6 @@
-// Finds what kernels write where another element, row or lane of the same launch writes: on a GPU either may be last.
-// It compares what a launch may write before and after each of them, so it looks at small launches alone, and a value
-// that was there before shows nothing. Nor does memory whose address a kernel finds in device memory.
+// Finds locations that two elements, rows or lanes of a launch write; on a GPU, either write may be the last. It
+// compares the memory that a launch may write before and after each element, row or lane, so it checks only small
+// launches. It misses writes that do not change the value, and memory whose address a kernel reads from device memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>

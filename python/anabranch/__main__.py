@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import platform
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -54,6 +55,18 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def _missing(error: ImportError) -> str | None:
+    """The missing part of the installation and the command that installs it; None for any other error."""
+    python = "Python %s (%s)" % (platform.python_version(), sys.executable)
+    if error.name == "numpy" and isinstance(error, ModuleNotFoundError):
+        return "NumPy is not installed for %s\n  Install it: %s -m pip install 'numpy>=1.17'" % (python, sys.executable)
+    package = __package__ or "anabranch"
+    if error.name == package + "._core" or (error.name == package and "'_core'" in str(error)):
+        return ("the compiled module anabranch._core is missing or cannot be loaded by %s: %s\n  Install the package for "
+                "this Python: in a clone of the repository, run %s -m pip install ." % (python, error, sys.executable))
+    return None
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one of the commands.
 
@@ -61,11 +74,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
-        int: exit code: that of the command; 2 when the command or an argument does not exist.
+        int: exit code: that of the command; 1 if NumPy or the compiled module is missing; 2 when the command or an
+        argument does not exist.
     """
     args = sys.argv[1:] if argv is None else list(argv)
     if args and args[0] in COMMANDS:
-        code: int = command(args[0]).main(args[1:])
+        try:
+            code: int = command(args[0]).main(args[1:])
+        except ImportError as error:
+            missing = _missing(error)
+            if not missing:
+                raise
+            sys.stderr.write("anabranch %s: %s\n" % (args[0], missing))
+            return 1
         return code
     made = parser()
     if args and not args[0].startswith("-"):

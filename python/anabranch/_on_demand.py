@@ -23,7 +23,7 @@ def no_attribute(package: str, name: str) -> AttributeError:
     """
     text = "module %r has no attribute %r" % (package, name)
     module = sys.modules.get(package)
-    if module is None or name.startswith("_"):      # names with _ are those that tools and the import system look for
+    if module is None or name.startswith("_"):      # tools and the import system probe for names with _: add no hint
         return AttributeError(text)
     text += near_name(name, [one for one in vars(module).get("__all__") or dir(module) if not one.startswith("_")])
     # Without a name, Python does not add its suggestion.
@@ -44,12 +44,12 @@ def modules(package: str, *names: str) -> Callable[[str], ModuleType]:
 
 
 def give(package: str, table: Mapping[str, str]) -> None:
-    """Lets a module have names that it imports at first use. A package has its modules as well.
+    """Adds names to a module that are imported at first use. The submodules of a package are added, too.
 
     Args:
         package (str): name of the module.
-        table (dict): module that defines names, relative to ``package`` as in an import -> the names, in one string.
-            "name=other" is ``other`` of that module, called ``name``; a module without names is a name itself.
+        table (dict): for each module that defines some of the names, its name as in a relative import, and the names,
+            separated by spaces. "name=other" makes ``other`` of that module available as ``name``.
 
     >>> import anabranch.fluid as fluid
     >>> "Executor" in dir(fluid), fluid.Executor.__module__

@@ -35,7 +35,7 @@ CALLABLES = {
     "session": "Executor", "tensorboardlogger": "TensorBoard", "clipgradnorm": "GradientClipByGlobalNorm",
 }
 
-#: Arguments: name elsewhere -> names of Fluid, of which a function may have one.
+#: Arguments: name in other frameworks -> names in Fluid. A function has at most one of them.
 ARGUMENTS = {
     "lr": ("learning_rate",), "rate": ("learning_rate",), "eta": ("learning_rate",),
     "activation": ("act",), "nonlinearity": ("act",), "weight_decay": ("regularization", "regularizer"),

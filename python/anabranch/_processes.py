@@ -170,7 +170,7 @@ class Watched(Protocol):
 
 
 class _Signalled(BaseException):
-    """The launcher was told to end."""
+    """The launcher received a signal to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

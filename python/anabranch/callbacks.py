@@ -19,7 +19,7 @@ from .loops import Loop
 
 __all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
 
-#: Names of metrics of which larger values are better.
+#: Names of metrics whose larger values are better.
 _LARGER = re.compile(r"(^|[_@/ -])g?(auc|acc|accuracy|precision|recall|f1|ndcg|map|mrr|hits?|bleu|r2)([_@/ -]|$)")
 
 

@@ -8,11 +8,12 @@ __all__ = ["set_event_time"]
 
 
 def set_event_time(seconds: float | None) -> None:
-    """Sets the time of the events that this process trains from now on, by which rows of growable tables with
-    ``expire_after_s`` get older. Workers send it to their servers with each update, and a restarted server uses the
-    times in its journal, so training on old events gives the same rows at any time.
+    """Sets the time of the events that this process trains on next.
 
-    A time before the last one that a table has seen does not make its rows younger.
+    Growable tables with ``expire_after_s`` measure the ages of their rows by this time. Workers send it to their
+    servers with each update, and a restarted server reads the times from its journal, so training on old events gives
+    the same rows whenever it runs. Ages never decrease: a table ignores a time that is earlier than the last one it has
+    seen.
 
     Args:
         seconds (float): seconds since 1970, up to 2038. None: the wall clock, which is the default.

@@ -64,8 +64,8 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
     Args:
         program (Program): program to train.
         saved (str): prefix of ``fluid.save``; folder of ``fluid.io.save_persistables`` or ``save_params`` with one file
-            per variable; checkpoint of :class:`anabranch.Checkpoints`; or the folder of such checkpoints, of which the
-            latest is used.
+            per variable; checkpoint of :class:`anabranch.Checkpoints`; or the folder of such checkpoints, whose latest
+            one is used.
         rename (dict or callable, optional): maps names of the program to saved names. Names that a dict does not
             contain stay the same.
         optimizer_state (bool): also loads moments, counters and, if ``learning_rate`` says so, learning rates. False:

@@ -156,7 +156,7 @@ class Loop:
     # ---- values that the script reports
 
     def log(self, **values: Any) -> None:
-        """Records values of the step: numbers, or arrays, of which the mean is used. The line shows the values."""
+        """Records values of the step. Of an array, the mean is recorded. The progress line shows the values."""
         for name, value in values.items():
             self.values[name] = _number(name, value)
             self.smoothed.setdefault(name, Smooth()).add(self.values[name])

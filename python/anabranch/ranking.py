@@ -107,8 +107,8 @@ class RankingMetrics:
     the range from 2^-25 to 1 - 2^-25. ``gauc`` needs 12 bytes of memory for each row of a pass.
 
     Args:
-        prediction (Variable|str, optional): probabilities, [N, 1] or [N, 2], float32 or float64, of which the last
-            column counts. Not needed for :meth:`update`.
+        prediction (Variable|str, optional): probabilities in the last column of [N, 1] or [N, 2], float32 or float64.
+            Not needed for :meth:`update`.
         label (Variable|str, optional): 0 or 1, [N, 1], int32, int64, float32 or float64. Rows with a label below 0 are
             ignored.
         group (Variable|str, optional): the group of each row, [N, 1], int64.

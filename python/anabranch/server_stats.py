@@ -25,7 +25,7 @@ _GONE = ("evicted", "expired", "shrunk")
 _COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us",
             "pushes/s", "rows/s", "us", "stale 50 %", "90 %",
             "new/min", "gone/min")
-_NAMED = 3                         # workers for which others have waited longest
+_NAMED = 3                         # number of stragglers to name, the slowest ones
 _TROUBLE = {"refused": "requests were refused", "malformed": "requests were not valid messages",
             "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
             "lost": "updates were lost with an earlier server",
@@ -124,7 +124,7 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
 
 def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
     """str: one row per table. Rates are measured since ``before``, or since the start of the server if it is None.
-    The lines below the table report errors, and workers for which others have waited, since the start of the server.
+    The lines below the table report errors and stragglers since the start of the server.
 
     Args:
         found (list): results of :func:`read`.

@@ -20,7 +20,7 @@ class Board {
   static constexpr int kMost = 64;                  // maximum number of processes
   static size_t bytes(int processes);               // size of the memory for all of them
 
-  // `memory`: bytes(alive.size()) bytes, initially zero. `alive`: for each other process, an object that tells whether
+  // `memory`: bytes(alive.size()) bytes, initially zero. `alive`: for each other process, an object that knows whether
   // it runs.
   Board(int rank, Mapping memory, std::vector<File> alive);
   ~Board();  // notifies the others that this process has left

@@ -5,9 +5,9 @@
 
 namespace anabranch::comm {
 
-// All processes of the group must call it. Returns whether peers.board() is available from now on. If any process
-// declines, or cannot share memory because it is on another machine or in another container, the group keeps sending
-// messages.
+// All processes of the group must call it. Returns true if the group now has shared memory, peers.board(). If any
+// process declines, or cannot share memory because it is on another machine or in another container, the group keeps
+// sending messages.
 bool share_memory(Peers& peers, bool requested);
 
 }  // namespace anabranch::comm

@@ -1,5 +1,5 @@
-// What a variable holds at run time: nothing yet, a tensor, sparse rows, an array of tensors, or an opaque object
-// (reader, saved frame of a sub-block). Plans keep pointers to Values: a Value never moves.
+// The value of a variable at run time: nothing yet, a tensor, sparse rows, an array of tensors, or an opaque object
+// (reader, saved frame of a sub-block). Plans keep pointers to Values, so a Value never moves.
 #pragma once
 #include <atomic>
 #include <memory>

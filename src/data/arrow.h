@@ -60,8 +60,8 @@ class ArrowType {
   bool is_list() const { return kind_ == Kind::kList || kind_ == Kind::kLargeList; }
   const std::string& format() const { return values().format_; }
 
-  // The value of a float column as a float32, exactly the number that its text spells. False: null, NaN, or a double
-  // for which only the text tells how it is rounded.
+  // The value of a float column as a float32, exactly as if its text were parsed. False: null, NaN, or a double whose
+  // rounding depends on the text.
   bool number(const ArrowArray& array, int64_t row, float* out) const;
   // The text of a value as a file would contain it: empty for null and NaN, the items of a list with `split` between
   // them. It points into the array or into *own. InvalidArgument if an item contains `split`.
@@ -75,8 +75,8 @@ class ArrowType {
   // False: no text of these rows, nor an item of a list, contains the character. True: one may.
   bool may_contain(const ArrowArray& array, int64_t row, int64_t count, char character) const;
 
-  // The values of a run of rows, of a column for which the function before says so.
-  // is_plain_float, is_integer: as number() gives them, or NaN for null; false if only the text tells one.
+  // The values of several rows, for columns with the given property. is_plain_float, is_integer: as number() gives
+  // them, or NaN for null; false if the rounding of one depends on its text.
   bool numbers(const ArrowArray& array, int64_t row, int64_t count, float* out) const;
   // is_integer, and is_dictionary (numbers of entries). With 64 bits and is_unsigned, their bits.
   void integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const;

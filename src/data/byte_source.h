@@ -1,4 +1,4 @@
-// The bytes of one file before parsing: plain, decompressed (gzip and zstd, recognised by their first bytes), or as the
+// The bytes of one file before parsing: plain, decompressed (gzip and zstd, recognized by their first bytes), or as the
 // output of a command.
 #pragma once
 #include <atomic>
@@ -26,7 +26,7 @@ class ByteSource {
 std::unique_ptr<ByteSource> open_source(const Settings& settings, const std::string& path,
                                         const std::atomic<bool>* stop);
 
-// Decompressors for a regular file with recognised first bytes. `file` is open at its start.
+// Decompressors for a regular file with recognized first bytes. `file` is open at its start.
 std::unique_ptr<ByteSource> gzip_source(std::unique_ptr<ByteSource> file, std::string path);
 std::unique_ptr<ByteSource> zstd_source(std::unique_ptr<ByteSource> file, std::string path);
 

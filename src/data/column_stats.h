@@ -1,6 +1,6 @@
 // Statistics of a column of text, in memory that does not grow with the number of values: counts, the range and moments
-// of its numbers, a sample of them, an estimate of the distinct texts, and the heavy ones. A number, an id and a
-// missing value are what a reader with a schema takes for one (data/number.h, data/transform.h).
+// of its numbers, a sample of them, an estimate of the number of distinct texts, and the most frequent texts. Numbers,
+// ids and missing values are recognized as a reader with a schema does (data/number.h, data/transform.h).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -47,7 +47,7 @@ class Heavy {
 class ColumnStats {
  public:
   static constexpr size_t kSample = 4096;
-  static constexpr size_t kLongText = 256;  // longer texts are counted, but are not candidates for heavy ones
+  static constexpr size_t kLongText = 256;  // longer texts are counted, but cannot be among the most frequent
 
   explicit ColumnStats(std::string name) : name_(std::move(name)) {}
   void add(std::string_view text);

@@ -82,7 +82,7 @@ struct StreamOptions {
 };
 
 // One pass over the data. Any number of consumers may call next() concurrently, each with a separate Batch;
-// Batch::index tells the order, also with several consumers. Destroying a stream, or close(), stops its threads and
+// Batch::index gives the order, also with several consumers. Destroying a stream, or close(), stops its threads and
 // commands at any point.
 class BatchStream {
  public:

@@ -29,7 +29,7 @@ inline std::string_view without_line_end(std::string_view line) {
 // Replaces *fields; they point into the line, or into *unquoted. 0, or the column of the field whose quotes are wrong.
 int64_t cut_fields(std::string_view line, char separator, std::vector<Field>* fields, std::string* unquoted);
 
-// The number before the values of a slot of MultiSlot text: digits, at least 1. False: *reason tells why it is none.
+// The number before the values of a slot of MultiSlot text: digits, at least 1. False: *reason says what is wrong.
 bool read_count(std::string_view text, int64_t* count, BadReason* reason);
 
 // The start of a text in quotes, for messages.

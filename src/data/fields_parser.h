@@ -2,7 +2,7 @@
 //
 //   bool header;                                      // whether the first line of a file holds names
 //   FileHead head(const FileHeads& heads, std::string_view line, const std::string& path) const;
-//   bool operator()(std::string_view line, const FileHead& head, CutLine* out) const;  // false: out->bad tells why not
+//   bool operator()(std::string_view line, const FileHead& head, CutLine* out) const;  // false: see out->bad
 //
 // and is constant.
 #pragma once

@@ -49,10 +49,10 @@ class RowPlan {
   // Words that the slots of a row need at most. `places`: FileHead::columns.
   size_t words_at_most(const std::vector<Field>& fields, std::span<const size_t> places) const;
   // Writes the slots at *out, which then points to their end, and adds the number of filled fields to *missing. False:
-  // *bad tells why not.
+  // *bad has the reason.
   bool write(const std::vector<Field>& fields, std::span<const size_t> places, uint32_t** out, int64_t* missing,
              Bad* bad) const;
-  // The same for one of slots(), of which SlotPlan::words_at_most tells the words.
+  // The same for one of slots(); SlotPlan::words_at_most gives the number of its words.
   static bool write_slot(const SlotPlan& plan, const std::vector<Field>& fields, std::span<const size_t> places,
                          uint32_t** out, int64_t* missing, Bad* bad);
   const std::vector<SlotPlan>& slots() const { return slots_; }  // in the order of the schema's used slots

@@ -1,5 +1,5 @@
-// MultiSlot lines under a schema: the text of a slot is its values, with a space between them. What the values are is
-// up to the features, so a slot without one may have any.
+// MultiSlot lines under a schema. The text of a slot is its values, separated by spaces. The features of the schema
+// parse the values, so a slot without a feature accepts any text.
 #include <emmintrin.h>
 
 #include <bit>

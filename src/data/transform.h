@@ -60,7 +60,7 @@ struct Transform {
 
   uint64_t ids() const;  // they are below this number; 0: any, or not an id
 
-  // cell->number, id or text. False: cell->bad tells why. `salt` is that of the column.
+  // Sets cell->number, id or text. False: cell->bad has the reason. `salt`: the salt of the column.
   bool apply(std::string_view text, uint64_t salt, Cell* cell) const;
   // The same for a number, of the type kNumber: as if a text spelled it.
   bool apply(float number, Cell* cell) const;

@@ -8,8 +8,8 @@
 
 namespace anabranch {
 
-// Keeps a running step inside the gates of the scopes whose values it uses. Another program may have left them at
-// another place than the step's plan needs.
+// Keeps a running step inside the gates of the scopes whose values it uses, and moves values that another program has
+// left on a different device than the step's plan needs.
 class InScope {
  public:
   // `lender`: another scope whose values the step uses, or null. Both outlive this.
@@ -17,7 +17,8 @@ class InScope {
 
   void enter();  // waits for a change of values that is in progress
   void leave();
-  // Leaves, moves the values to where the step's plan needs them when the runs of others have ended, and enters.
+  // Leaves the gates, waits until no other run uses the values, moves them to the devices of the step's plan, and
+  // enters.
   void move_into_place(Step& step);
 
  private:
@@ -26,16 +27,16 @@ class InScope {
   std::optional<RunGate::Run> here_, there_;
 };
 
-// One way of calling a program (names fed, names fetched, replicas with work), bound to its plans: the one with passes,
-// and the one without passes that change ops, which is created when passes refuse the shapes of a run. Passes therefore
-// never change what is accepted.
+// The plans for one way to call a program (names fed, names fetched, replicas with work): a plan with all passes, and
+// one without the passes that change ops. The second one is created when the first refuses the shapes of a run. Passes
+// therefore never change which shapes are accepted.
 class Binding {
  public:
   Binding(const StepKey& key, const StepOptions& options) : options_(options), passed_(key, options) {}
 
   const StepKey& key() const { return passed_.key(); }
-  // Runs the plan for these shapes, with its values where it needs them; they stay there while `inside` is. Returns the
-  // plan that ran. The feeds are borrowed until each Step releases them.
+  // Moves the values to where the plan for these shapes needs them, and runs it. They stay there as long as `inside`
+  // exists. Returns the plan that ran. The feeds are borrowed until each Step releases them.
   Step& run(const Slices& feeds, uint32_t number, const Step::Hooks& hooks, InScope& inside);
 
   const Step& last() const { return refused_ ? *plain_ : passed_; }  // the plan for the last shapes

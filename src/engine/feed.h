@@ -38,9 +38,9 @@ class BadFeed : public Error {
   explicit BadFeed(std::string message) : Error(ErrorKind::kInvalidArgument, std::move(message)) {}
 };
 
-// The one check of fed values. They hold a value with at least one axis, their sequences cover all rows, and they keep
-// the promise of fluid.data. `devices` replicas share the rows. Axes of extent 1 that are missing at the end are added,
-// except in Fluid's exact mode, which leaves them out.
+// Checks a fed value: it must have at least one axis, its sequences must cover all rows, and its shape and dtype must
+// fit the declaration of fluid.data. `devices` replicas share the rows. Missing trailing axes of extent 1 are added,
+// except with FLAGS_fluid_exact.
 void check_fed(const Fed& fed, int devices, Tensor* value);
 
 // Slices of ceil(rows / replicas) rows each, or sequences if there are any; returns the number of replicas that have

@@ -21,16 +21,16 @@ class FollowedModel {
   struct Layer {
     std::shared_ptr<sparse::GrowableTable> table, changes;
   };
-  // Waits for the runs in progress. `fresh` has new values of the variables `names`, which it loses. ShapeMismatch,
-  // NotFound: it does not fit; nothing is changed then.
+  // Waits for the runs in progress, then takes the values of the variables `names` from `fresh`, which must not use them
+  // afterwards. ShapeMismatch, NotFound: the values do not fit the model, and nothing has changed.
   void switch_to(int64_t version, Scope& fresh, const std::vector<std::string>& names, std::vector<Layer> layers);
   // Copies the layers to their tables while runs go on.
   void fold();
   // A table takes the images that `image` has, which read as its rows.
   void rest_on(sparse::GrowableTable& table, const std::shared_ptr<sparse::GrowableTable>& image);
-  // In a run: that of its values. 0: the values of the model's own files.
+  // The version of the values that a run uses. 0: the values of the model's own files.
   int64_t version() const { return version_.load(std::memory_order_relaxed); }
-  // Runs take part in it while they use the values, or values that are laid over them.
+  // Runs are inside this gate while they use the values or the layers.
   RunGate& gate() const { return scope_->gate(); }
   // Runs that begin after the next change are refused.
   void close() { closed_.store(true); }

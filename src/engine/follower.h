@@ -1,6 +1,6 @@
-// Brings a predictor, and the clones that are made of it afterwards, to the newest version in a folder of checkpoints.
-// Each of their runs uses the values of one version, whose number Predictor::version() returns. A version that is
-// incomplete, damaged, or of another model leaves the old one in use. Any thread may call the functions.
+// Keeps a predictor, and its later clones, at the newest version in a folder of checkpoints. Each run uses the values
+// of one version; Predictor::version() returns its number. If a version is incomplete, damaged, or of another model,
+// the old one stays in use. Any thread may call the functions.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -21,29 +21,29 @@
 namespace anabranch {
 
 struct FollowOptions {
-  // Seconds between two looks at the folder; 0: only poll() looks.
+  // Seconds between two checks of the folder; 0: only poll() checks it.
   double poll_s = 0.1;
   // Inputs on which each version is run before it is used; empty: none. A version whose run fails, or gives NaN or
   // infinity, is not used.
   std::vector<Tensor> warm_up = {};
-  // Seconds for which a version may be incomplete before that is a problem.
+  // Seconds that a version may stay incomplete before it is reported as a problem.
   double grace_s = 5;
-  // A folder, on a disk or in the memory of this machine, in which its processes share the rows of tables: they are in
-  // memory once. Empty: each process has its own.
+  // Folder on a disk or in memory (/dev/shm) with which the processes of this machine share the rows of tables. Empty:
+  // each process has its own rows.
   std::string share = {};
-  // Gets each problem once; empty: a line of stderr.
+  // Called once for each problem. Empty: each is printed as a line on stderr.
   std::function<void(const std::string&)> say = {};
 };
 
 class Follower {
  public:
-  // Looks at the folder once, and then follows it in a thread. The folder need not exist yet. InvalidArgument: the
+  // Checks the folder once, and then follows it in a thread. The folder need not exist yet. InvalidArgument: the
   // options are wrong, or the model cannot be run on `warm_up`. Unavailable: the folder `share` cannot be used.
   Follower(std::string root, Predictor& predictor, FollowOptions options = {});
   ~Follower();  // the predictors keep their version
   Follower(const Follower&) = delete;
 
-  // Looks at the folder once. Whether the model has another version now.
+  // Checks the folder once. Returns true if the version of the model has changed.
   bool poll();
 
   struct State {

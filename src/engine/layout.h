@@ -1,5 +1,5 @@
-// The layout of a plan: shapes, memory of temporaries, and the places of the values outside of the plan. It holds while
-// these values keep their forms; after that it is made again. One caller at a time.
+// The layout of a plan: shapes, memory of temporaries, and the devices of the values outside of the plan. It is valid
+// as long as these values keep their shape, dtype, LoD and device; then it is made again. One caller at a time.
 #pragma once
 #include <string>
 #include <utility>
@@ -18,8 +18,8 @@ class Layout {
  public:
   enum class Made {
     kReady,
-    kElsewhere,  // a persistent value is at another place than the plan needs: move_into_place() and make it again
-    kRefused,    // nodes that passes created or changed refuse the shapes: the program without these passes decides
+    kElsewhere,  // a persistent value is not on the device that the plan needs: move_into_place() and make it again
+    kRefused,    // nodes that passes created or changed refuse the shapes: run the program without these passes
   };
 
   // All of them outlive this; `fetches` names the step in errors.
@@ -33,9 +33,9 @@ class Layout {
   };
   explicit Layout(const Of& of);
 
-  // Whether the values outside have other forms than at the last call, or when the layout was made.
+  // Whether an outside value has changed its form since the last call, or since the layout was made.
   bool outside_changed();
-  // It was made, and the values that outside_changed() does not watch are at their places.
+  // Whether it was made, and the values that outside_changed() does not watch are where they were then.
   bool holds() const { return laid_out_ && !unwatched_moved(); }
   // Infers all shapes and places the temporaries. `parallel`: nodes may run concurrently. Throws an error of the user's
   // own ops.

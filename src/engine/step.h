@@ -1,4 +1,4 @@
-// One plan with everything to run it repeatedly: the destinations of feeds, the sources of fetches, and its layout.
+// A plan with everything that it takes to run it repeatedly: destinations of feeds, sources of fetches, and its layout.
 #pragma once
 #include <functional>
 #include <memory>
@@ -30,7 +30,7 @@ struct StepOptions {
   const CompileOptions* compile;
   ReplicaValues* values;
   uint64_t seed;
-  std::string disable = {};  // why passes that change ops are disabled; empty: they are not
+  std::string disable = {};  // the reason why passes that change ops are disabled; empty if they are enabled
 };
 
 class Step {
@@ -42,8 +42,8 @@ class Step {
     const CompiledProgram::Probe& probe;
     CompiledProgram::PlanHook plan;
   };
-  // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values are
-  // valid until then. Nothing has run unless the result is kReady.
+  // feeds: by replica, in the order of the key. Their memory is borrowed until release_feeds(), and the fetched values
+  // are valid until then. If the result is not kReady, no kernel has run.
   Layout::Made run(const Slices& feeds, uint32_t number, const Hooks& hooks);
   bool feed(const Slices& feeds, Trace* trace = nullptr);  // true if shapes differ from those of the last run
   void release_feeds() { feeds_.release(); }
@@ -58,10 +58,10 @@ class Step {
   std::string explain() const;
   std::string dot() const { return to_dot(graph_); }
   Layout& layout() { return *layout_; }
-  void add_memory(std::vector<MemoryUse>* out) const;  // of its variables, and the size of the last batch
+  void add_memory(std::vector<MemoryUse>* out) const;  // the memory of its variables, and the size of the last batch
 
  private:
-  // The graph after all passes. near_misses: null unless explain() asks for them.
+  // Returns the graph after all passes. near_misses: set by explain() only, else null.
   Graph make_graph(std::vector<PassReport>* passes, std::vector<std::string>* near_misses) const;
   Value* hold(std::shared_ptr<Value> value);
   void note_changes();
@@ -81,7 +81,7 @@ class Step {
   CompileOptions compile_;
   const uint64_t version_;  // of the program
   ReplicaValues* values_;
-  std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay alive even if their names are erased
+  std::vector<std::shared_ptr<Value>> outside_;  // variables of scopes, kept alive even if their names are erased
   Graph graph_;
   std::vector<PassReport> passes_;
   Lowered lowered_;

@@ -1,6 +1,6 @@
 // The ops of one sub-block with their kernels, separate from the values they work on (exec/block_frame.h). An argument
-// is a variable of this block, of an outer block or of the forward block - a block and a number - or a value of block
-// 0.
+// is a value of block 0, or a variable of this block, of an outer block or of the forward block, given by the block and
+// a number.
 #pragma once
 #include <atomic>
 #include <deque>

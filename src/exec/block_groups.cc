@@ -1,4 +1,4 @@
-// Independent neighbours in a sub-block that run blocks: if they take long, idle workers run them in parallel. The
+// Independent neighbors in a sub-block that run blocks: if they take long, idle workers run them in parallel. The
 // decision is measured, because a tiny branch costs less than waking a thread.
 #include <algorithm>
 #include <chrono>

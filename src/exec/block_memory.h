@@ -30,7 +30,7 @@ class BlockMemory {
   }
   // After an iteration that computed shapes: enlarges blocks that were too small.
   void settle(BlockFrame& frame);
-  void drop();  // all frames are unused from now on
+  void drop();  // frees the arena; no frame may be used afterwards
 
   int64_t bytes() const { return arena_bytes_; }
   int64_t unshared_bytes() const { return layout_.unshared_bytes; }

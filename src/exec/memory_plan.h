@@ -55,9 +55,9 @@ class MemoryPlan {
   // additional edges (from, to) for the plan. If there is no room, placing() names the place.
   std::vector<std::pair<int, int>> place(const std::vector<Temporary>& temporaries, bool parallel);
   Place placing() const { return placing_; }
-  // Some temporary has outgrown its block, or none was placed yet.
+  // Whether a temporary has outgrown its block, or none was placed yet.
   bool outgrown(const std::vector<Temporary>& temporaries) const;
-  // None has: after shape inference, device temporaries get their blocks again.
+  // If none has: gives device temporaries their blocks again after shape inference.
   void take_blocks(const std::vector<Temporary>& temporaries) const;
   void drop();
 

@@ -2,9 +2,9 @@
 // changes from run to run except the buffers it points at. It knows function pointers and values, but no names and no
 // op types: its builder keeps a table for error messages.
 //
-// Nodes declare what they read and write and which tokens they hold; the edges (read after write, write after read,
-// write after write, same token) are derived from that once. A buffer that is used again is one more
-// write-after-read edge, so reuse cannot race.
+// Nodes declare their reads, their writes and the tokens they hold. The edges (read after write, write after read,
+// write after write, same token) are derived from these once. Reusing a buffer adds a write-after-read edge, so it
+// cannot race.
 #pragma once
 #include <cstdint>
 #include <functional>

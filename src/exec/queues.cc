@@ -149,7 +149,7 @@ std::string Queues::explain_graphs() const {
       apart[stage.graph.refused().empty() ? "not captured yet" : "refused: " + stage.graph.refused()] += nodes;
     } else if (nodes == 1) {
       const char* why = capturable_[static_cast<size_t>(stage.nodes[0])].apart;
-      ++apart[why ? why : "that have no neighbours"];
+      ++apart[why ? why : "that have no neighbors"];
     }
   }
   if (there == 0) return "";

@@ -45,13 +45,12 @@ class Queues {
   void describe_faults(FaultText text) { fault_text_ = std::move(text); }
   // Enqueues node i after the nodes it waits for.
   void launch(Plan& plan, int i, const Describe* describe);
-  // From now on runs go by stages, and graphs of at least this number of nodes are captured. nodes: of the plan, by
-  // number.
+  // Makes later runs use stages, and captures graphs of at least `least` nodes. nodes: the nodes of the plan.
   void capture(std::vector<Capturable> nodes, size_t least);
   std::vector<Stage>& stages() { return stages_; }  // none: nodes are launched one by one
   // Enqueues a captured stage.
   void launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe);
-  // The addresses or signatures of values are about to change.
+  // Call it before addresses or signatures of values change.
   void drop_graphs();
   std::string explain_graphs() const;  // a line, or nothing
   // Execution times of nodes in a traced run.

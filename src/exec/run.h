@@ -52,11 +52,11 @@ class RunState {
   ~RunState();
   RunState(const RunState&) = delete;
 
-  // From now on a sequential run that takes too long is reported, by a thread that checks once a second; `describe`
-  // names a node. Threaded runs report themselves.
+  // Makes a thread that checks once a second report sequential runs that take too long. `describe` names a node.
+  // Threaded runs report themselves.
   void watch_for_stalls(std::function<std::string(int)> describe);
 
-  // A sequential run: its start, the current node, and its end: earlier nodes have finished.
+  // For a sequential run: its start, its current node (all earlier ones have finished), and its end.
   void begin_sequential(const RunOptions& options);
   void at(int node) { at_.store(node, std::memory_order_relaxed); }
   int at() const { return at_.load(std::memory_order_relaxed); }
@@ -65,7 +65,7 @@ class RunState {
   AsyncNodes* later() const { return later_.get(); }
   // Queues of devices; null if the CPU runs the whole plan.
   Queues* queues() const { return queues_.get(); }
-  // The simple loop of a plan that the CPU runs to its end, node by node, does not suffice.
+  // Whether the plan needs more than the simple loop that runs its nodes one after another on the CPU.
   bool special() const { return special_; }
 
   // Before a threaded run.

@@ -1,5 +1,5 @@
 // Launch order of a plan with nodes on devices when parts of it are captured as graphs: a stage is one node, or
-// neighbours in a queue that become one graph. A graph waits, before its first node, for all that any of its nodes
+// neighbors in a queue that become one graph. A graph waits, before its first node, for all that any of its nodes
 // waits for, and events after its nodes come after all of it; so a stage ends before a node of another queue, or of the
 // host, that depends on one of its nodes.
 #pragma once

@@ -1,6 +1,6 @@
-// The graphs of sub-blocks, after passes. The ops of a block write outer variables in place, and an iteration sees the
-// results of the previous one, so a name is one variable here: variables that code outside of the block may use, and
-// those that pass from one iteration to the next, are kept as the scope's are. Created once for all replicas.
+// The graphs of sub-blocks, after passes. In them, a name is one variable, because the ops of a block write outer
+// variables in place, and an iteration sees the results of the previous one. Passes must keep variables that code
+// outside of the block may use, or that one iteration passes to the next. Created once for all replicas.
 #pragma once
 #include <map>
 #include <set>
@@ -19,12 +19,12 @@ class BodyGraphs {
   // Borrows the program. disabled: as in PassContext.
   BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string disable, int replicas);
 
-  // Creates those of the block's gradient and of nested blocks first.
+  // Returns the graph of a block. The graphs of its gradient block and of nested blocks are created first.
   const Graph& of(int block);
-  // Variables of the block that only its ops use, as far as passes have left ops in other blocks; they may have no
-  // value.
+  // Whether only the ops of the block use the variable, after passes have removed ops from other blocks. Such a
+  // variable may have no value.
   bool is_private(int block, const std::string& name) const;
-  // Other blocks need more of a variable of the block than its shape.
+  // Whether other blocks need more of a variable of the block than its shape.
   bool keeps_elements(int block, const std::string& name) const;
   bool trusts_shapes() const { return trusts_shapes_; }  // as PassReport says for one of them
   size_t revised() const { return revised_; }            // mentions of names that passes made it count again

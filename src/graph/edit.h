@@ -1,5 +1,5 @@
-// The tools of passes: readers and writers of variables, nodes built slot by slot, and an edit that replaces several
-// nodes by one.
+// Tools of passes: the readers and writers of variables, a builder of nodes, and an edit that replaces several nodes
+// with one.
 #pragma once
 #include <initializer_list>
 #include <map>

@@ -152,7 +152,7 @@ class Match {
   int end_ = -1, end_gradient_ = -1, result_gradient_ = -1;
 };
 
-// Finds patterns in a graph that an edit is changing. Collects near misses if explain() asks for them.
+// Finds patterns in a graph that an edit is changing. Collects near misses for explain().
 class Matcher {
  public:
   Matcher(const Graph& graph, const GraphEdit& edit, const PassContext& context)

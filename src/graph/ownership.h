@@ -12,8 +12,9 @@
 namespace anabranch {
 
 bool is_update(const ir::Op& op);
-// A worker's exchange with its servers, which each worker does once in a step: sends, receives, their barriers, and the
-// ops that split and join what is exchanged. Lookups in tables on servers are none: they depend on the batch.
+// Whether the op is part of the exchange with servers that a worker does once in a step: a send, a receive, one of
+// their barriers, or an op that splits or joins their tensors. Lookups in tables on servers are not part of it, because
+// they depend on the batch.
 bool is_exchange(const ir::Op& op);
 
 // Persistable variables that exist once for all replicas of a process: those that only updates and exchanges write, or,

@@ -1,5 +1,6 @@
-// A pass edits a graph and keeps every value it computes (bit for bit, or within the tolerance it names). All passes
-// are in one list (pipeline.cc); each is a file in passes/, can be switched off by name, and is verified afterwards.
+// A pass edits a graph and keeps every value that the graph computes, bit for bit or within the pass's tolerance. The
+// list of all passes is in pipeline.cc. Each has a file in passes/ and can be disabled by name, and the graph is
+// verified after each.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,22 +13,22 @@ namespace anabranch {
 
 struct PassContext {
   const BuildStrategy& build;
-  std::string disable = {};                   // why passes that change ops are disabled; empty: they are not
-  const ir::Program* program = nullptr;       // the graph is of one of its blocks; null: no pass may look into others
-  int block = 0;                              // the block of the graph
-  int replicas = 1;                           // of the blocks
+  std::string disable = {};  // the reason why passes that change ops are disabled; empty if they are enabled
+  const ir::Program* program = nullptr;       // the program of the graph; null: passes cannot read its other blocks
+  int block = 0;                              // the block that the graph represents
+  int replicas = 1;                           // number of replicas that run the block
   std::vector<Place> places = {};             // by replica; empty: the CPU
   std::vector<std::string>* notes = nullptr;  // lines for explain(), one per finding
-  // Ops that almost fit a pattern, and the condition that failed; null unless explain() asks for them.
+  // Ops that almost fit a pattern, and the condition that failed. Set by explain() only, else null.
   std::vector<std::string>* near_misses = nullptr;
 };
 
-// Passes for devices only.
+// The `skip` function of passes that run on devices only.
 inline const char* skip_on_cpu(const PassContext& context) {
   return context.places.empty() ? "the program runs on the CPU" : nullptr;
 }
 
-// A field of BuildStrategy that must not be False. An unset field does not disable the pass.
+// The field of BuildStrategy that disables a pass if it is False. An unset field does not disable it.
 struct Switch {
   const char* field = nullptr;
   bool BuildStrategy::*plain = nullptr;
@@ -45,13 +46,13 @@ struct Pass {
   const char* name;
   const char* what;                                   // one line for explain()
   const char* tolerance;                              // "bit-equal", or the possible difference of values
-  Switch needs = {};                                  // the switch that disables it,
-  const char* needs_flag = nullptr;                   // and a flag that does so
+  Switch needs = {};                                  // field of BuildStrategy that disables the pass if False
+  const char* needs_flag = nullptr;                   // flag that disables the pass if 0
   bool keeps_ops = false;                             // remaining ops are unchanged, and so are their checks
   bool in_bodies = false;                             // applies to the graphs of sub-blocks, too (body_graphs.h)
   bool trusts_shapes = false;                         // relies on declared shapes of values from outside
   bool on_devices = false;                            // creates no ops without kernels for devices
-  const char* (*skip)(const PassContext&) = nullptr;  // any other reason not to apply; null: it applies
+  const char* (*skip)(const PassContext&) = nullptr;  // returns another reason to skip the pass; null: it runs
   int (*run)(Graph&, const PassContext&) = nullptr;   // returns the number of changes
 };
 
@@ -61,11 +62,11 @@ struct PassReport {
   std::string name, outcome;
   bool applied = false;      // not skipped
   double milliseconds = 0;   // duration of the pass, without the check after it
-  bool changed_ops = false;  // the new ops may refuse other shapes than the program's own ops
+  bool changed_ops = false;  // its new ops may refuse shapes that the program's own ops accept
   int changes = 0;
-  bool trusts_shapes = false;  // it changed something that holds only while values from outside look as declared
+  bool trusts_shapes = false;  // its changes are valid only while values from outside have their declared shapes
 };
-// A line for every pass: what it would do under this strategy, or why it would not.
+// Returns a line for every pass: its effect under this strategy, or the reason why it is skipped.
 std::string explain_passes(const BuildStrategy& build);
 // Runs the pipeline; adds near misses with the name of the pass; verifies after each pass, and writes
 // <debug_graphviz_path>_<nn>_<pass>.dot when a path is set.

@@ -1,5 +1,5 @@
-// Invariants of every graph, before the passes and after each that changes it. Internal, with the node, if one is
-// violated.
+// Checks the invariants of a graph before the passes, and after each pass that changes it. A violated one raises
+// Internal, which names the node.
 #pragma once
 #include <string>
 #include <unordered_set>

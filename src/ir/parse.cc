@@ -22,7 +22,7 @@ const std::string& text(const std::string& s, const char* what) {
   return s;
 }
 
-// Fluid's sampled softmax gives the variable that tells the shape of integer labels a kind for a dtype.
+// Fluid's sampled softmax stores a kind as the dtype of the variable that holds the shape of integer labels.
 DType get_dtype(const pb::VarType::TensorDesc& desc) {
   return desc.data_type() == pb::VarType::LOD_TENSOR ? DType::kInt64 : dtype_from_number(desc.data_type());
 }

@@ -1,5 +1,5 @@
-// The one way to put an op into a block: schema check (slots, attributes, defaults), creation of missing output
-// variables, kind, dtype and shape inference. Bad input raises before anything is changed.
+// Appends an op to a block, the only way to do so: checks its slots and attributes against the schema, adds defaults,
+// creates missing output variables, and infers kinds, dtypes and shapes. Invalid input raises before anything changes.
 #pragma once
 #include <functional>
 #include <optional>

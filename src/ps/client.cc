@@ -107,7 +107,8 @@ std::shared_ptr<rpc::Beats> Client::beats(const std::string& endpoint, Milliseco
 }
 
 // A worker that was killed may have pushed its gradients to some servers and not to others, where the other workers
-// wait for it. Its successor has none for that step, and tells the servers, so that all servers are at one step.
+// wait for it. Its successor has no gradients for that step and says so to the servers, so that all reach the same
+// step.
 void Client::catch_up(const std::vector<std::string>& servers) {
   if (caught_up_.exchange(true)) return;
   int ignored = 0;

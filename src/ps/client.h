@@ -37,7 +37,7 @@ class Client {
   using Connect = std::function<std::shared_ptr<rpc::Channel>(const std::string& endpoint)>;
   Client(const rpc::LinkOptions& options, Connect connect, std::shared_ptr<rpc::Timer> timer);
 
-  // The job that servers compare with theirs, for connections from now on.
+  // Sets the job that later connections send to the servers, which compare it with theirs.
   void describe(Description job);
   // Waits for the server, which may be starting.
   void connect(const std::string& endpoint);
@@ -48,7 +48,7 @@ class Client {
   // ---- exchanges: client_exchange.cc
   // Gets the first error, if any, when all servers have answered.
   using Done = std::function<void(std::exception_ptr)>;
-  // Requests a variable in exchanges from now on, until it is cancelled.
+  // Requests a variable in all following exchanges, until it is cancelled.
   void subscribe(const Remote& variable);
   void cancel(const Remote& variable);
 
@@ -114,7 +114,7 @@ class Client {
                       std::function<void(MessageRef answer)> done);
   // Another request that changes the state of one server.
   void send(const std::string& endpoint, std::shared_ptr<Message> request, std::function<void(MessageRef answer)> done);
-  // Tells a server from now on that this worker is alive, as long as the result is kept.
+  // Sends heartbeats to a server as long as the result exists.
   std::shared_ptr<rpc::Beats> beats(const std::string& endpoint, Milliseconds every);
   void complete();  // notifies every server; waits
   std::vector<std::string> stats();

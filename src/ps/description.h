@@ -1,5 +1,6 @@
-// What a job computes, and with how many processes, as lines "what: how". A worker tells it to its servers, which
-// refuse another job, and a server writes it into its state.
+// The description of a training job: its computations and its numbers of processes, as lines "name: value". Each worker
+// sends its description to the servers. A server refuses a worker whose description differs from the one it knows, and
+// stores that one in its state.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,9 +9,9 @@ namespace anabranch::ps {
 
 using Description = std::vector<std::string>;
 
-// "workers is 4, not 2; ..." of the first lines that differ; empty: none does.
+// Returns "workers is 4, not 2; ..." for the first lines that differ; empty if all lines are equal.
 std::string differences_of(const Description& one, const Description& other);
-// Without the numbers of processes.
+// Returns the lines without the numbers of processes.
 Description without_counts(const Description& job);
 
 }  // namespace anabranch::ps

@@ -16,7 +16,7 @@ namespace anabranch::ps {
 // No step runs during a call.
 class GeoTable {
  public:
-  // Requests its rows in exchanges from now on.
+  // Requests its rows in all following exchanges.
   GeoTable(Client& client, GeoVariable variable);
   ~GeoTable();
   GeoTable(const GeoTable&) = delete;

@@ -113,7 +113,7 @@ void Server::keep(std::span<const MessageRef> messages) {
   history_->append(kept, flushed);
 }
 
-// The worker answers the second of these with a hello, which tells it more.
+// The worker answers the second of these errors with a hello; the reply to it has the details.
 void Server::check_known(const Trainer& trainer, const Header& h) const {
   const bool replaced = std::find(trainer.gone.begin(), trainer.gone.end(), h.incarnation) != trainer.gone.end();
   AB_CHECK(!replaced, Unavailable, "another process has taken the place of this trainer {} at {}", h.client,
@@ -185,7 +185,7 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
   AB_THROW(Internal, "no handler for the verb {}", verb_name(request->header().verb));
 }
 
-// A restarted worker. Its predecessor sees no further changes; this one is told about the rows it has.
+// A restarted worker. Changes are no longer sent to its predecessor. This worker gets the changes of the rows it has.
 void Server::begin_again(Trainer& trainer, uint64_t incarnation) {
   auto gone = std::move(trainer.gone);
   if (trainer.incarnation) gone.push_back(trainer.incarnation);

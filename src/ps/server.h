@@ -141,7 +141,7 @@ class Server {
   Milliseconds patience_of(const Meeting& meeting) const;
   MessageRef refusal(Verb verb, const Error& error) const;
   Error no_memory(const Message& request) const;
-  // Runs fn for a request. A server without memory refuses the request, and goes on.
+  // Runs fn for a request. A server without memory refuses the request and keeps running.
   template <class Fn> auto with_memory(const Message& request, Fn&& fn) const {
     try {
       return fn();

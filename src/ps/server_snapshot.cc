@@ -1,6 +1,6 @@
-// Snapshots of a server while requests go on. The server's data about workers is copied at the moment of the cut, when
-// the store starts to save itself; this goes on slice by slice. Other work runs between slices, and no slice holds the
-// lock under which requests are handled.
+// Snapshots of a server while it handles requests. The server's data about workers is copied at the moment of the cut,
+// when the store starts to save itself slice by slice. Other work runs between slices, and no slice holds the lock
+// under which requests are handled.
 #include "ps/server.h"
 
 namespace anabranch::ps {
@@ -97,7 +97,7 @@ bool Server::write_slice() {
   return false;
 }
 
-// A failed one does no harm: the journal goes on.
+// A failed snapshot loses nothing: the journal continues.
 void Server::end_snapshot(const std::string& wrong) {
   const std::string which = writing_->snapshot ? fmt::format(" {}", writing_->snapshot->number) : "";
   writing_->snapshot.reset();

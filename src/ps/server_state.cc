@@ -3,7 +3,7 @@
 // A snapshot has a record for the server (verb stats), one for each worker (hello: its incarnation, the last finished
 // request, the number of its pushes in the store), one for each queue of files and one for each variable (exchange). So
 // the store's contents and the requests that led to them are written together: a request that is repeated after a
-// restart is recognised.
+// restart is recognized.
 
 #include "ps/server.h"
 

@@ -106,7 +106,8 @@ void Link::report(Verb verb, double seconds, const std::string& reason) const {
       endpoint_, verb_name(verb), seconds, reason, std::chrono::duration<double>(options_.deadline).count()));
 }
 
-// The server is another one than before: a hello with all known names tells whether it resumes that one's state.
+// The server has been replaced. A hello with all known names shows whether the new one resumes the state of the old
+// one.
 bool Link::greets_again(const RequestRef& request, const MessageRef& refused) {
   const Header& h = refused->header();
   const uint64_t peer = peer_.load();
@@ -130,7 +131,7 @@ std::shared_ptr<Message> Link::hello() const {
   return out;
 }
 
-// Null: the server goes on where the one before it ended.
+// Returns null if the server resumes where the previous one ended.
 MessageRef Link::why_not_same(const MessageRef& hello) {
   const Header& h = hello->header();
   if (h.error) return hello;

@@ -30,7 +30,7 @@ struct LinkOptions {
   // Requests of a step are reported only if the connection is lost: a server may wait for other workers.
   std::function<void(const std::string&)> report{};
   const Clock* clock = &SteadyClock::shared();
-  std::vector<std::string> job = {};  // told to the server, which refuses a worker of another job; empty: unknown
+  std::vector<std::string> job = {};  // sent to the server, which refuses a worker of another job; empty: unknown
 };
 
 class Link : public std::enable_shared_from_this<Link> {
@@ -42,11 +42,11 @@ class Link : public std::enable_shared_from_this<Link> {
   void send(std::shared_ptr<Message> request, bool changes_something, Answer done);
   MessageRef ask(std::shared_ptr<Message> request, bool changes_something);  // waits; throws the server's error
 
-  // Says hello if that was not done yet, and waits for the answer.
+  // Sends the hello unless it has been sent, and waits for the answer.
   void greet();
-  // The number of a variable on this server; for new names it asks the server, and waits.
+  // The number of a variable on this server. A new name is sent to the server, and the call waits for its number.
   uint32_t number(const std::string& name);
-  // This worker's step of sync training, as far as the server's answers tell.
+  // This worker's step of sync training, according to the server's last answer.
   uint64_t round() const { return round_.load(std::memory_order_relaxed); }
   void set_round(uint64_t round) { round_.store(round, std::memory_order_relaxed); }
   std::optional<Mode> mode() const { return mode_of(mode_.load(std::memory_order_relaxed)); }  // of the server

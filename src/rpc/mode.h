@@ -1,5 +1,5 @@
-// How workers and servers synchronize: the values of attribute distributed_mode of a server, which it also tells its
-// workers. Python has the same enum, _core.Mode.
+// How workers and servers synchronize: the values of a server's attribute distributed_mode. Servers send their mode to
+// the workers. Python has the same enum, _core.Mode.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,19 +8,19 @@ namespace anabranch::rpc {
 
 enum class Mode : uint32_t {
   kSync = 0,       // servers apply the gradients of all workers once per step
-  kAsync = 1,      // each gradient at once
-  kHalfAsync = 2,  // the same; the threads of one worker wait for each other
-  kGeo = 3,        // workers train on their own, and exchange differences
+  kAsync = 1,      // servers apply each gradient when it arrives
+  kHalfAsync = 2,  // like kAsync, but the threads of a worker wait for each other
+  kGeo = 3,        // workers train copies of the parameters and exchange the changes
 };
 
-// Of a number from a program or another process; none: it is not a mode.
+// The mode with a number that comes from a program or another process; nullopt if there is no such mode.
 inline std::optional<Mode> mode_of(int64_t number) {
   if (number < 0 || number > static_cast<int64_t>(Mode::kGeo)) return std::nullopt;
   return static_cast<Mode>(number);
 }
 
-// What the send at the end of a GEO worker's startup program names, in Fluid's format: it tells the worker to count
-// differences from now on.
+// The name that the send op at the end of a GEO worker's startup program has in Fluid's format. The op makes the worker
+// start to record its changes.
 inline constexpr const char* kGeoStart = "param_init";
 
 }  // namespace anabranch::rpc

@@ -83,9 +83,8 @@ class GrowableTable {
   void append_rows(uint64_t part, int bits, std::string* to);
   // The number of updates, from which the ages of rows are counted. InvalidArgument unless it is from 1 to INT32_MAX.
   void set_clock(int64_t clock);
-  // What the rules remember beyond the rows and the clock: the approximate counts of keys that wait for admission, and
-  // the number of updates of a timed table; empty without such rules. ShapeMismatch: the counts are
-  // those of another rule.
+  // State of the rules beyond the rows and the clock: the approximate counts of keys that wait for admission, and the
+  // number of updates of a timed table; empty without such rules. ShapeMismatch: the counts belong to another rule.
   std::vector<int64_t> key_counts();
   void set_key_counts(std::span<const int64_t> counts);
   // Reserves room in the index before many rows are added.
@@ -142,14 +141,14 @@ class GrowableTable {
   };
   // The link since which changes are recorded (its checksum); 0: there is none.
   uint64_t recorded_since() const { return since_.load(); }
-  // Records changes from now on, for the link after the one with this checksum.
+  // Starts to record changes, for the link after the one with this checksum.
   void record_since(uint64_t link);
   int64_t changed_bytes();  // of the rows and keys of the next link; all rows if changes are not recorded
 
   // ---- chains of links (table_chain.h)
-  // Replaces its rows by those at the end of a chain, as load() does by those of a file.
+  // Replaces its rows with the rows at the end of a chain, as load() does with those of a file.
   void load(const TableChain& chain, const std::function<bool(int64_t key)>& mine = {});
-  // Changes its rows as a link tells, whose place in a chain the caller has checked.
+  // Applies the changes of a link. The caller has checked the position of the link in its chain.
   void apply(const LinkReader& link, const std::function<bool(int64_t key)>& mine = {});
   static std::shared_ptr<GrowableTable> open(const std::string& name, const TableChain& chain,
                                              const std::function<bool(int64_t key)>& mine = {});

@@ -31,7 +31,7 @@ class ShardChanges {
     touch(key, row);
     set(&fresh_, row);
   }
-  // The chain need not be told of rows that it never had.
+  // Rows that were never in the chain need no record of their removal.
   void erase(int64_t key, uint32_t row) {
     if (!is_set(fresh_, row)) gone_.push_back(key);
     listed_ -= has(row);

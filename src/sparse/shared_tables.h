@@ -1,7 +1,7 @@
-// Tables of which the processes of one machine have the rows in memory once: images (GrowableTable::map_image) in a
-// folder, which one process makes and all map. A file has a part of the rows, so that new ones take little room while
-// the old ones are still in use. The files of the checkpoints are not mapped: their rows have no index and stand
-// between moments, and a tool that copies them may cut them short for a while, which would kill the process.
+// Tables whose rows the processes of a machine share: one process writes images (GrowableTable::map_image) to a folder,
+// and all map them. A file has a part of the rows, so new files take little space while the old ones are still in use.
+// The files of the checkpoints are not mapped: their rows have no index and are stored between moments, and a tool that
+// copies them may truncate them for a while, which would kill the process.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 // A link of a chain of files of one table, little endian: its head, the name of the table, then the keys that are gone
 // (int64, ascending) and rows in the format of table files, in no particular order; at last its foot. A whole link has
 // all rows and may start a chain. Any other has the rows that have changed since the link before it, which it names by
-// number and checksum. A moment of which there are both has one number.
+// number and checksum. The whole link and the other link of one moment have the same number.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -111,7 +111,7 @@ class TableShard {
   void count_changes(uint64_t* rows, uint64_t* gone) const;
   // They were not written.
   void take_back(const ShardChanges& changes);
-  // Appends the keys of rows that have changed and are still there, some of them twice, and records from now on.
+  // Appends the keys of rows that have changed and still exist, some of them twice, and starts to record again.
   void take_changed(std::vector<int64_t>* keys);
   // False if there is no such row.
   bool remove(int64_t key);

@@ -134,7 +134,7 @@ TEST(Simd, PowersAreThoseOfC) {
     } else {
       EXPECT_FLOAT_EQ(out[i], expected) << x[i] << " " << y[i];
     }
-    simd::pow(&x[i], &y[i], &cut[i], 1);  // its neighbours do not count
+    simd::pow(&x[i], &y[i], &cut[i], 1);  // its neighbors do not count
     EXPECT_EQ(std::bit_cast<uint32_t>(cut[i]), std::bit_cast<uint32_t>(out[i])) << x[i] << " " << y[i];
   }
 }
@@ -351,7 +351,7 @@ TEST(Philox, KeysGiveDifferentDraws) {
   }
 }
 
-// In the chunks of a large array, too: to the nearer of two neighbours, which are 2^16 apart as whole numbers.
+// In the chunks of a large array, too: to the nearer of two neighbors, which are 2^16 apart as whole numbers.
 TEST(Bfloat16, RoundsToNearestAndTiesToEven) {
   std::vector<float> x = random_floats(3 * (1 << 16) + 5, -100, 100);
   x[1] = std::numeric_limits<float>::quiet_NaN();

@@ -74,16 +74,16 @@ def split(rows, lengths):
     return [rows[b:e] for b, e in zip(ends, ends[1:])]
 
 
-def assign(i, a, labelled=False):
+def assign(i, a, labeled=False):
     a = single(a)
     anchors, count = i["Anchor"], len(i["Anchor"])
-    high, low = (a["positive_overlap"], a["negative_overlap"]) if labelled else (a["rpn_positive_overlap"], a["rpn_negative_overlap"])
+    high, low = (a["positive_overlap"], a["negative_overlap"]) if labeled else (a["rpn_positive_overlap"], a["rpn_negative_overlap"])
     made = {k: [] for k in ("LocationIndex", "ScoreIndex", "TargetBBox", "TargetLabel", "BBoxInsideWeight")}
     lengths = i["GtBoxes"].lengths[0]
     for n, (truth, crowd, info) in enumerate(zip(split(i["GtBoxes"].array, lengths), split(i["IsCrowd"].array[:, 0], lengths),
                                                  i["ImInfo"])):
         inside = np.arange(count)
-        edge = -1 if labelled else a["rpn_straddle_thresh"]
+        edge = -1 if labeled else a["rpn_straddle_thresh"]
         if edge >= 0:
             inside = np.flatnonzero((anchors[:, :2] >= -edge).all(1) & (anchors[:, 2:] < info[[1, 0]] + edge).all(1))
         truth = truth[crowd == 0] * info[2]
@@ -91,7 +91,7 @@ def assign(i, a, labelled=False):
         most = near.max(1)
         front = np.flatnonzero((most >= high) | (np.abs(near - near.max(0)) < 1e-5).any(1))
         back = np.flatnonzero(most < low)
-        if not labelled:
+        if not labeled:
             if min(a["rpn_batch_size_per_im"], a["rpn_fg_fraction"]) > 0:  # else there is no limit
                 front = front[:int(a["rpn_batch_size_per_im"] * a["rpn_fg_fraction"])]
                 back = back[:a["rpn_batch_size_per_im"] - len(front)]
@@ -99,7 +99,7 @@ def assign(i, a, labelled=False):
         front = [k for k in front if k not in back]
         place = np.array(idle + list(front), int)
         best = near.argmax(1)
-        labels = split(i["GtLabels"].array[:, 0], lengths)[n][crowd == 0][best[front]] if labelled else np.ones(len(front))
+        labels = split(i["GtLabels"].array[:, 0], lengths)[n][crowd == 0][best[front]] if labeled else np.ones(len(front))
         made["LocationIndex"].append(inside[place] + n * count)
         made["ScoreIndex"].append(inside[np.array(list(front) + list(back), int)] + n * count)
         made["TargetBBox"].append(offsets(anchors[inside][place], truth[best[place]]))
@@ -107,7 +107,7 @@ def assign(i, a, labelled=False):
         made["BBoxInsideWeight"].append(np.repeat(np.arange(len(place)) >= len(idle), 4).reshape(-1, 4).astype(float))
     out = {k: Seq(np.concatenate(v).astype("int32" if "Index" in k or "Label" in k else float), [[len(p) for p in v]])
            for k, v in made.items()}
-    if labelled:
+    if labeled:
         out["ForegroundNumber"] = Seq(np.array([[len(p) + 1] for p in made["LocationIndex"]], "int32"), [[1] * len(lengths)])
     return out
 
@@ -116,11 +116,11 @@ def retina(i, a):
     return assign(i, a, True)
 
 
-def truths(*lengths, labelled=False, size=20.0):
+def truths(*lengths, labeled=False, size=20.0):
     n = sum(lengths)
     made = {"GtBoxes": Seq(anchors(n, size=size), [list(lengths)]),
             "IsCrowd": Seq(np.array([[k % 3 == 2] for k in range(n)], "int32"), [list(lengths)])}
-    if labelled:
+    if labeled:
         made["GtLabels"] = Seq(integers(n, 1, lo=1, hi=5, dtype="int32"), [list(lengths)])
     return made
 
@@ -132,9 +132,9 @@ case("rpn_target_assign", dict(truths(3, 4), Anchor=anchors(60), ImInfo=INFO), R
 case("rpn_target_assign", dict(truths(5, 2), Anchor=anchors(40), ImInfo=INFO),
      dict(RPN, rpn_straddle_thresh=-1.0, rpn_fg_fraction=0.2, rpn_positive_overlap=0.3, rpn_negative_overlap=0.5), assign, rtol=1e-5)
 case("rpn_target_assign", dict(truths(3, 4), Anchor=anchors(50), ImInfo=INFO), dict(RPN, rpn_fg_fraction=-1.0), assign, rtol=1e-5)
-case("retinanet_target_assign", dict(truths(3, 4, labelled=True), Anchor=anchors(30), ImInfo=INFO),
+case("retinanet_target_assign", dict(truths(3, 4, labeled=True), Anchor=anchors(30), ImInfo=INFO),
      {"positive_overlap": 0.4, "negative_overlap": 0.3}, retina, rtol=1e-5)
-case("retinanet_target_assign", dict(truths(4, 3, labelled=True), Anchor=anchors(20), ImInfo=INFO),
+case("retinanet_target_assign", dict(truths(4, 3, labeled=True), Anchor=anchors(20), ImInfo=INFO),
      {"positive_overlap": 0.7, "negative_overlap": 0.6}, retina, rtol=1e-5)
 
 
@@ -180,7 +180,7 @@ def label(i, a):
 
 
 def stage(first, second):
-    made = truths(*first, labelled=True)
+    made = truths(*first, labeled=True)
     made["GtClasses"] = made.pop("GtLabels")
     return dict(made, RpnRois=Seq(anchors(sum(second)), [list(second)]), ImInfo=INFO)
 

@@ -34,13 +34,13 @@ def counts(i, a):
     types, out = a["num_chunk_types"], a.get("excluded_chunk_types", [])
     found = [[{c for c in chunks(p, a["chunk_scheme"], types) if c[2] not in out} for p in split(i, slot)]
              for slot in ("Inference", "Label")]
-    have, labelled = (sum(map(len, f)) for f in found)
+    have, labeled = (sum(map(len, f)) for f in found)
     both = sum(len(x & y) for x, y in zip(*found))
-    p, r = both / have if have else 0.0, both / labelled if labelled else 0.0
+    p, r = both / have if have else 0.0, both / labeled if labeled else 0.0
     one = lambda v, dtype: np.array([v], dtype)  # noqa: E731
     return {"Precision": one(p, "float32"), "Recall": one(r, "float32"),
             "F1-Score": one(2 * p * r / (p + r) if both else 0.0, "float32"), "NumInferChunks": one(have, "int64"),
-            "NumLabelChunks": one(labelled, "int64"), "NumCorrectChunks": one(both, "int64")}
+            "NumLabelChunks": one(labeled, "int64"), "NumCorrectChunks": one(both, "int64")}
 
 
 LENGTHS = [[30, 1, 0, 29]]

@@ -1,4 +1,4 @@
-"""Normalisations of batches, layers, groups, channels and instances."""
+"""Normalizations of batches, layers, groups, channels and instances."""
 import numpy as np
 from op_case import Seq, big, case, real, seeded, skip
 
@@ -103,7 +103,7 @@ def instance_norm(i, a):
 case("instance_norm", dict(X=real(2, 4, 3, 2), **SCALED), {"epsilon": 2.0**-10}, instance_norm, rtol=1e-5, grad_outs=("Y",))
 case("instance_norm", {"X": real(2, 4, 5)}, {"epsilon": 2.0**-10}, instance_norm, rtol=1e-5, grad_outs=("Y",), name="plain")
 
-# ---- normalisations
+# ---- normalizations
 
 def batch_norm(i, a):
     assert i["X"].size and not a.get("trainable_statistics")

@@ -16,7 +16,7 @@ out are not compared. ``ref=None``: only the properties that need no reference a
 Tests of a case: output against ``ref`` for each dtype; gradient in float64 against central differences, in float32
 against float64; in-place on and off give the same bits, and where the operator declares ``may_share`` the memory is
 one; 1 and 7 threads give the same bits, those of ``ref`` (inputs ``large``, where given); hostile inputs (zeroed
-extents, other ranks and dtypes, missing and uninitialised inputs, wild attributes and indices) give a typed error or
+extents, other ranks and dtypes, missing and uninitialized inputs, wild attributes and indices) give a typed error or
 what ``ref`` says, never a crash.
 
 ``grad``: input slots whose gradient is checked; default: all float64 inputs when the operator has a gradient;
@@ -53,6 +53,8 @@ CASES = []
 SKIPPED = {}
 #: Files in which an operator is named.
 FILES = {}
+#: Number of cases of each operator.
+_cases = collections.Counter()
 
 
 class Seq:
@@ -79,19 +81,23 @@ class Case:
     grad_outs: object
     dtypes: tuple
     outs: dict
-    large: object
+    later: object
     rtol: float
     large_rtol: float
     hostile: bool
     name: str
     speed: object = None
 
+    @property
+    def large(self):
+        return now(self.later)
+
 
 def case(op, inputs, attrs=None, ref=None, *, grad=None, grad_outs=None, dtypes=("float32", "float64"), outs=None,
          large=None, rtol=2e-6, large_rtol=None, hostile=True, speed=None, name=""):
     """Declares a case; see the top of this file."""
-    number = sum(c.op == op for c in CASES)
-    name = f"{op}.{name or number}"
+    name = f"{op}.{name or _cases[op]}"
+    _cases[op] += 1
     FILES.setdefault(op, set()).add(os.path.basename(sys._getframe(1).f_code.co_filename))
     made = Case(op, inputs, attrs or {}, ref, grad, grad_outs, tuple(dtypes), outs or {}, large, rtol,
                 large_rtol or rtol, hostile, name, speed)
@@ -108,7 +114,7 @@ def skip(op, reason):
 
 # ---- inputs
 
-#: Draws of the next case, by what _draw knows of them.
+#: Draws of the next case, by what _seed knows of them.
 _drawn = collections.Counter()
 
 
@@ -117,9 +123,9 @@ def seeded(seed):
     return np.random.RandomState((seed + int(os.environ.get("ANABRANCH_CASE_SEED", "0"))) % 2**32)
 
 
-def _draw(*args):
-    """A generator whose seed follows from the arguments, the lines that ask for it, and how often they have since the
-    last case, so that a case keeps its inputs when others are added, moved or removed.
+def _seed(*args):
+    """Follows from the arguments, the lines that call this module, and how often they have since the last case, so that
+    a case keeps its inputs when others are added, moved or removed.
     """
     frame, lines = sys._getframe(2), []
     while frame:
@@ -127,12 +133,49 @@ def _draw(*args):
         frame = None if frame.f_code.co_name == "<module>" else frame.f_back
     key = repr((args, lines))
     _drawn[key] += 1
-    return seeded(zlib.crc32(f"{key} {_drawn[key]}".encode()))
+    return zlib.crc32(f"{key} {_drawn[key]}".encode())
+
+
+class Later(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array that is computed when it is first read: few processes that import the cases read the large ones."""
+
+    def __init__(self, compute):
+        self._compute, self._array = compute, None
+
+    def __array__(self, dtype=None, copy=None):
+        if self._array is None:
+            self._array = self._compute()
+        return self._array if dtype is None else self._array.astype(dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return Later(lambda: getattr(ufunc, method)(*[now(v) for v in inputs], **options))
+
+    def round(self, decimals=0, out=None):
+        return Later(lambda: self.__array__().round(decimals))
+
+    def astype(self, dtype):
+        return Later(lambda: self.__array__().astype(dtype))
+
+    def __getattr__(self, name):
+        return getattr(self.__array__(), name)
+
+
+def now(value):
+    """The value with arrays instead of every Later."""
+    if isinstance(value, dict):
+        return {slot: now(v) for slot, v in value.items()}
+    if isinstance(value, list):
+        return [now(v) for v in value]
+    if isinstance(value, Seq):
+        return Seq(now(value.array), value.lengths)
+    if isinstance(value, Rows):
+        return Rows(value.ids, value.height, now(value.values))
+    return value.__array__() if isinstance(value, Later) else value
 
 
 def real(*shape, lo=-1.0, hi=1.0):
     """Random numbers, other ones in each call of a case, the same in each run."""
-    return _draw(shape, lo, hi).uniform(lo, hi, shape)
+    return seeded(_seed(shape, lo, hi)).uniform(lo, hi, shape)
 
 
 def apart(*shape, step=0.13):
@@ -143,7 +186,7 @@ def apart(*shape, step=0.13):
 
 def integers(*shape, lo=0, hi=10, dtype="int64"):
     """Random integers in [lo, hi)."""
-    return _draw(shape, lo, hi).randint(lo, hi, shape).astype(dtype)
+    return seeded(_seed(shape, lo, hi)).randint(lo, hi, shape).astype(dtype)
 
 
 def big(*shape):
@@ -152,8 +195,12 @@ def big(*shape):
     test_large_gradient steps over no kink and no tie.
     """
     shape = shape or (301, 1033)
-    n, draw = int(np.prod(shape)), _draw("big", shape)
-    return ((draw.permutation(n) - n // 2 + draw.uniform(0.3, 0.45)) * (2 / n)).reshape(shape)
+    n, seed = int(np.prod(shape)), _seed("big", shape)
+
+    def compute():
+        draw = seeded(seed)
+        return ((draw.permutation(n) - n // 2 + draw.uniform(0.3, 0.45)) * (2 / n)).reshape(shape)
+    return Later(compute)
 
 
 # ---- running

@@ -7,7 +7,7 @@ import pytest
 import test_ops  # noqa: F401  imports the cases
 from op_case import CASES
 
-GROUP = 24
+GROUP = 80
 TIMEOUT_S = 600
 
 names = [c.name for c in CASES]
@@ -26,6 +26,7 @@ def check(group):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("group", groups, ids=lambda g: f"{g[0]}-to-{g[-1]}")
 def test_hostile(group):
     check(group)

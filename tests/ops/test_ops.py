@@ -216,7 +216,7 @@ def test_every_declaration_of_shared_memory_is_tried():
     assert declared == seen | set(NOT_IN_PLACE)
 
 
-@pytest.mark.parametrize("c", [c for c in CASES if c.large], ids=lambda c: c.name)
+@pytest.mark.parametrize("c", [c for c in CASES if c.later], ids=lambda c: c.name)
 def test_threads(c):
     """Chunks of a large input: the reference's values, and the same bits on any number of threads."""
     results = []
@@ -239,7 +239,7 @@ def test_threads_run_nodes_at_the_same_time():
     assert meeting.met
 
 
-@pytest.mark.parametrize("c", [c for c in CASES if c.large and default_grad(c) and "float64" in c.dtypes],
+@pytest.mark.parametrize("c", [c for c in CASES if c.later and default_grad(c) and "float64" in c.dtypes],
                          ids=lambda c: c.name)
 def test_large_gradient(c):
     """Along one direction it is the central difference; float32 gives what float64 gives."""

@@ -101,7 +101,7 @@ def test_float64_stays():
 
 
 def images(groups=1, stride=1, data_format="NCHW"):
-    """A convolution, a normalisation and a convolution with bias and relu, which is fused."""
+    """A convolution, a normalization and a convolution with bias and relu, which is fused."""
     def model():
         shape = [None, 8, 12, 12] if data_format == "NCHW" else [None, 12, 12, 8]
         x, y = fluid.data("x", shape, "float32"), fluid.data("y", [None, 1], "float32")

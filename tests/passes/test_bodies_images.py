@@ -1,4 +1,4 @@
-"""Convolutions and normalisations in the bodies of loops and branches: the same bits with and without fusing;
+"""Convolutions and normalizations in the bodies of loops and branches: the same bits with and without fusing;
 filters are packed once where no op writes them, and in each iteration where an op does."""
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def residual(now, h):
     return layers.relu(layers.elementwise_add(convolved(now, "conv"), layers.elementwise_mul(now, now)))
 
 
-def normalised(now, h):
+def normalized(now, h):
     norm = layers.batch_norm(convolved(layers.elementwise_add(now, h), "conv"), act="relu", param_attr="norm_w",
                              bias_attr="norm_b", moving_mean_name="norm_mean", moving_variance_name="norm_variance")
     return layers.scale(norm, 0.5)
@@ -67,7 +67,7 @@ def ran(cell, trains):
 
 
 CASES = [(bias_and_relu, False, "fuse_conv"), (bias_and_relu, True, "fuse_conv"), (residual, False, "fuse_conv"),
-         (residual, True, "fuse_conv"), (normalised, False, "fuse_bn_act"), (normalised, True, "fuse_bn_act")]
+         (residual, True, "fuse_conv"), (normalized, False, "fuse_bn_act"), (normalized, True, "fuse_bn_act")]
 
 
 @pytest.mark.parametrize("cell, trains, name", CASES)
@@ -84,8 +84,8 @@ def test_the_same_bits(cell, trains, name):
     assert kept == plain_kept
 
 
-def test_a_normalisation_fuses_the_relu_in_both_directions():
-    model = Model(normalised, True)
+def test_a_normalization_fuses_the_relu_in_both_directions():
+    model = Model(normalized, True)
     model.run(3)
     forward, backward = model.bodies()
     assert "fuse_bn_act: 1 change" in forward and "fuse_bn_act: 1 change" in backward

@@ -96,7 +96,7 @@ def test_an_unknown_lstm_stays_and_says_why(step, why):
         np.testing.assert_array_equal(a, b)
 
 
-def test_cells_of_rnn_are_recognised_with_their_forget_bias():
+def test_cells_of_rnn_are_recognized_with_their_forget_bias():
     def model():
         x = fluid.data("x", [BATCH, STEPS, WIDTH], "float32")
         out, (h, c) = layers.rnn(layers.LSTMCell(HIDDEN), x)

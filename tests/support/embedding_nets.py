@@ -52,7 +52,7 @@ def pooled():
     return head(parts + [fluid.data("dense", [None, 3])])
 
 
-def trained_neighbours():
+def trained_neighbors():
     """Parts next to the lookups need their own gradients; the result of one lookup is read by another op, too."""
     shared = flat(ids("a", 1))
     deep = fluid.layers.fc(fluid.data("dense", [None, 3]), 5)
@@ -83,7 +83,7 @@ def dense_on_all_sides():
 
 
 def pairs(width=30, count=6, padding_idx=None, **options):
-    """word2vec: a word with its neighbour and with words that are not; `targets` are read in the products alone."""
+    """word2vec: a word with its neighbor and with words that are not; `targets` are read in the products alone."""
     def rows(name, *shape, **more):
         return fluid.embedding(ids(name, *shape), [ROWS, width], True, param_attr=table(name + "_table"), **more)
 
@@ -125,7 +125,7 @@ def scaled_pairs():
 
 
 PAIRS = [pairs, pairs_with_padding, long_pairs, narrow_pairs, pairs_of_one_table]
-MODELS = [*PAIRS, dense_on_all_sides, slots, padding, several_ids_a_row, one_element_a_row, pooled, trained_neighbours,
+MODELS = [*PAIRS, dense_on_all_sides, slots, padding, several_ids_a_row, one_element_a_row, pooled, trained_neighbors,
           one_lookup, two_tables, dense_gradient]
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),

@@ -24,7 +24,7 @@ def encoder(x, depth, heads):
     return x, ends
 
 
-def labelled(depth, heads, positions, width, classes=4):
+def labeled(depth, heads, positions, width, classes=4):
     """Loss of an encoder that tells the classes of sequences, and the outputs of its layers."""
     x = fluid.data("x", [None, positions, width], "float32")
     y = fluid.data("y", [None, 1], "int64")

@@ -34,7 +34,7 @@ def conv(type, **attrs):
 
 
 def instance_norm(f, x, s, b):
-    # Times x: the sum of squares of what is normalised does not depend on x.
+    # Times x: the sum of squares of what is normalized does not depend on x.
     return op(f, "instance_norm", {"X": x, "Scale": s, "Bias": b}, {}, "Y", ("SavedMean", "SavedVariance")) * x
 
 

@@ -1,1 +1,1 @@
-"""What :mod:`anabranch.legacy` does. Nothing is changed by importing this package."""
+"""The implementation of :mod:`anabranch.legacy`. Nothing is changed by importing this package."""

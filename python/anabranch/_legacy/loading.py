@@ -66,7 +66,7 @@ def run_file(path: str) -> None:
 
 
 def install() -> None:
-    """Loads the user's modules that are imported from now on in this process."""
+    """Loads the user's modules that this process imports after the finder is installed."""
     at = next((i for i, finder in enumerate(sys.meta_path) if finder is importlib.machinery.PathFinder),
               len(sys.meta_path))
     sys.meta_path.insert(at, Finder())

@@ -85,7 +85,7 @@ def replicas() -> str:
         if both[0] != both[1]:
             raise RuntimeError("%s: AllReduce and Reduce differ: %r and %r" % (kind, both[0][-1], both[1][-1]))
         alone = train(kind, 20)[0]
-        # Each replica normalises its own images.
+        # Each replica normalizes its own images.
         if kind != "images" and not numpy.allclose(both[0], alone, rtol=_NEAR):
             raise RuntimeError("%s: two replicas give %r, one gives %r" % (kind, both[0][-1], alone[-1]))
     return "AllReduce and Reduce gave the same bits for %d kinds of nets" % len(KINDS)

@@ -17,7 +17,7 @@ from . import folders, links
 from .deltas import Position, since_of
 from .links import VALUES
 
-#: Seconds for which a checkpoint waits for the snapshot of a server, and after which a message says so.
+#: Seconds that a checkpoint waits for the snapshot of a server, and seconds until a message reports the wait.
 _PATIENCE_S, _TELL_S = 180.0, 5.0
 
 

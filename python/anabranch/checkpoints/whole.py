@@ -1,4 +1,4 @@
-"""Saved variables of a cluster, of which a server takes its part: files of ``save_persistables``, or a checkpoint."""
+"""Saved variables of a cluster, in files of ``save_persistables`` or in a checkpoint. Each server loads its part."""
 from __future__ import annotations
 
 import os

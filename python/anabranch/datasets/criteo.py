@@ -73,8 +73,8 @@ def find(path: str) -> Any:
     """Finds a real click log.
 
     Args:
-        path (str): a file, of which every tenth line is held out; or a folder, whose last file in the order of names is
-            held out. gzip is recognised; a folder may hold zstd files, too.
+        path (str): a file, every tenth line of which is held out; or a folder, whose last file in the order of names is
+            held out. gzip is recognized; a folder may hold zstd files, too.
 
     Returns:
         ClickFiles: the files that exist. ``planted_auc`` is None.

@@ -139,7 +139,7 @@ def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, 
         mean (optional): mean to subtract, one number per channel or an array. Default: none.
 
     Returns:
-        numpy.ndarray: [3, crop_size, crop_size], or [crop_size, crop_size] without colour.
+        numpy.ndarray: [3, crop_size, crop_size], or [crop_size, crop_size] without color.
 
     Raises:
         ValueError: ``crop_size`` is above ``resize_size``.

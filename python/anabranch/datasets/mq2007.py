@@ -178,7 +178,7 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
 
 
 def query_filter(querylists: Sequence[QueryList]) -> list[QueryList]:
-    """list of QueryList: those of which at least one document has a mark above 0."""
+    """list of QueryList: the queries that have at least one document with a mark above 0."""
     return [queries for queries in querylists if sum(query.relevance_score for query in queries) > 0]
 
 

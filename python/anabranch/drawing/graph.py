@@ -1,4 +1,4 @@
-"""A directed graph with labels and colours, and its form as DOT."""
+"""A directed graph with labels and colors, and its form as DOT."""
 import re
 
 __all__ = ["Graph", "Node", "parse_dot"]
@@ -19,7 +19,7 @@ class Graph:
 
     Args:
         title (str): text above the picture. Default "".
-        legend (list of (str, str), optional): (text, colour) pairs, shown next to the title.
+        legend (list of (str, str), optional): (text, color) pairs, shown next to the title.
     """
 
     def __init__(self, title="", legend=()):
@@ -119,7 +119,7 @@ _NAME = r'(?:%s|[A-Za-z_0-9.]+)' % _STRING
 _STATEMENT = re.compile(r"\s*(%s)\s*(?:->\s*(%s)\s*)?(?:\[((?:%s|[^\]\"])*)\])?\s*;" % (_NAME, _NAME, _STRING))
 _ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(%s|[^\s,\]]+)" % _STRING)
 
-#: Graphviz's colour scheme pastel19, which graphs of replicas use.
+#: Graphviz's color scheme pastel19, which graphs of replicas use.
 _PASTEL = ("#fbb4ae", "#b3cde3", "#ccebc5", "#decbe4", "#fed9a6", "#ffffcc", "#e5d8bd", "#fddaec", "#f2f2f2")
 
 
@@ -129,16 +129,16 @@ def _plain(text):
     return re.sub(r"\\(.)", lambda m: "\n" if m.group(1) == "n" else m.group(1), text[1:-1])
 
 
-def _colour(text):
+def _color(text):
     found = re.match(r"/pastel19/(\d)$", text)
     return _PASTEL[int(found.group(1)) - 1] if found else text
 
 
 def _replicas(graph):
-    """The legend of a graph of several replicas: which colour the boxes of each one have."""
+    """The legend of a graph of several replicas: which color the boxes of each one have."""
     fills = {node.fill for node in graph.nodes.values() if node.shape == "box"}
-    used = [(at, colour) for at, colour in enumerate(_PASTEL) if colour in fills]
-    return [("replica %d" % at, colour) for at, colour in used] if len(used) > 1 else []
+    used = [(at, color) for at, color in enumerate(_PASTEL) if color in fills]
+    return [("replica %d" % at, color) for at, color in used] if len(used) > 1 else []
 
 
 def parse_dot(text):
@@ -183,5 +183,5 @@ def parse_dot(text):
         elif source not in ("node", "edge", "graph"):
             shape = attributes.get("shape", "ellipse")
             graph.node(source, attributes.get("label", source), shape,
-                       _colour(attributes.get("fillcolor", "#ffffff")), attributes.get("color", "#666666"),
+                       _color(attributes.get("fillcolor", "#ffffff")), attributes.get("color", "#666666"),
                        attributes.get("tooltip", ""))

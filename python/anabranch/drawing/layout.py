@@ -1,6 +1,6 @@
 """Positions of the nodes of a graph in layers, as in Sugiyama, Tagawa and Toda, "Methods for visual understanding of
 hierarchical system structures", IEEE Transactions on Systems, Man, and Cybernetics, 1981: layers by longest paths,
-order within a layer by barycentres, and here coordinates by least squares under the nodes' distances.
+order within a layer by barycenters, and here coordinates by least squares under the nodes' distances.
 """
 
 __all__ = ["layout"]
@@ -29,7 +29,7 @@ def layout(keys, edges, width_of, gap=18.0):
         keys (list): nodes, best in an order that follows most edges.
         edges (list): (source, target) pairs. Edges that close a cycle are reversed.
         width_of (callable): key -> width.
-        gap (float): least distance between neighbours.
+        gap (float): least distance between neighbors.
 
     Returns:
         (dict, dict): key -> (centre x, layer); (source, target) -> list of (x, layer) that the edge passes.
@@ -101,7 +101,7 @@ def _layers(keys, edges):
 
 
 def _chains(items, edges, layer):
-    """Links neighbours in adjacent layers; edges over several layers get an item in each layer between."""
+    """Links neighbors in adjacent layers; edges over several layers get an item in each layer between."""
     bends, chains = [], {}
     for source, target in sorted(edges, key=lambda edge: layer[edge[1]] - layer[edge[0]]):
         between = range(layer[source] + 1, layer[target])
@@ -122,16 +122,16 @@ def _order(layers):
     for sweep in range(ORDER_SWEEPS):
         down = sweep % 2 == 0
         for items in layers if down else reversed(layers):
-            items.sort(key=_barycentre_above if down else _barycentre_below)
+            items.sort(key=_barycenter_above if down else _barycenter_below)
             for at, item in enumerate(items):
                 item.order = at
 
 
-def _barycentre_above(item):
+def _barycenter_above(item):
     return sum(n.order for n in item.above) / len(item.above) if item.above else item.order
 
 
-def _barycentre_below(item):
+def _barycenter_below(item):
     return sum(n.order for n in item.below) / len(item.below) if item.below else item.order
 
 

@@ -4,7 +4,7 @@ from .graph import Graph
 
 __all__ = ["program_graph"]
 
-#: Part of the program -> colour of its operators.
+#: Part of the program -> color of its operators.
 ROLES = (("forward", "#cfe3f5"), ("backward", "#f9dcc4"), ("optimizer", "#d5ecd0"), ("schedule", "#e6daf0"))
 PARAMETER, STATE, FED, TEMPORARY, HIGHLIGHT = "#ffe9a8", "#e4e4e4", "#f7c6d9", "#ffffff", "#ff8a80"
 BACKWARD, OPTIMIZE, SCHEDULE = 1, 2, 16
@@ -23,7 +23,7 @@ class _Drawing:
 
     def __init__(self, block, variables, highlights):
         self.block, self.variables, self.highlights = block, variables, set(highlights or ())
-        legend = [(name, colour) for name, colour in ROLES]
+        legend = [(name, color) for name, color in ROLES]
         if variables:
             legend += [("parameter", PARAMETER), ("kept between runs", STATE), ("fed", FED)]
         self.graph = Graph("block %d, %s" % (block.idx, counted(len(block.ops), "operator")), legend)

@@ -79,10 +79,10 @@ def _head(graph):
         out.append('<text x="%.0f" y="22" %s font-size="13" font-weight="bold">%s</text>'
                    % (x, FONT, escape(graph.title, quote=False)))
         x += len(graph.title) * 7.5 + 16
-    for text, colour in graph.legend:
+    for text, color in graph.legend:
         out.append('<rect x="%.0f" y="13" width="12" height="10" fill=%s stroke="#666" stroke-width="0.6"/>'
                    '<text x="%.0f" y="22" %s font-size="10.5">%s</text>'
-                   % (x, _quoted(colour), x + 16, FONT, escape(text, quote=False)))
+                   % (x, _quoted(color), x + 16, FONT, escape(text, quote=False)))
         x += len(text) * CHARACTER + 34
     return out
 

@@ -16,8 +16,8 @@ ENGINE, REST = "#c9c9c9", "#dcdcdc"
 COLOURS = ("#8ab6d6", "#f2a97e", "#93c98f", "#c7a4d8", "#e8c95e", "#e58a9b", "#7fcac3", "#b8a58c", "#a3b0e0", "#d6b3a0")
 
 
-def _colours(threads):
-    """Title -> colour, different ones for the titles that take the most time."""
+def _colors(threads):
+    """Title -> color, different ones for the titles that take the most time."""
     total = {}
     for events in threads.values():
         for title, kind, begin, end in events:
@@ -36,13 +36,13 @@ def _window(threads, runs):
     return spans[0][0], max(end for _, end in spans)
 
 
-def _bar(title, kind, begin, end, zero, scale, y, colours):
+def _bar(title, kind, begin, end, zero, scale, y, colors):
     x, width = LEFT + (begin - zero) * scale, max((end - begin) * scale, 0.15)
-    colour = colours.get(title, ENGINE)
+    color = colors.get(title, ENGINE)
     what = "%s%s, %.1f us" % (title, " (help with a loop)" if kind == HELP else "", (end - begin) / 1e3)
     opacity = ' fill-opacity="0.45"' if kind == HELP else ""
     out = '<rect x="%.2f" y="%.1f" width="%.2f" height="%.0f" fill="%s"%s><title>%s</title></rect>' % (
-        x, y, width, BAR, colour, opacity, escape(what, quote=False))
+        x, y, width, BAR, color, opacity, escape(what, quote=False))
     if kind != HELP and width > 6.6 * len(title) + 6:
         out += '<text x="%.1f" y="%.1f" font-size="11.5" text-anchor="middle">%s</text>' % (
             x + width / 2, y + BAR / 2 + 3.5, escape(title, quote=False))
@@ -83,16 +83,16 @@ def _axis(span_ns, bottom):
     return out
 
 
-def _legend(colours, y):
-    """The titles that have their own colour, in rows; pale bars are shares of another thread's loops."""
+def _legend(colors, y):
+    """The titles that have their own color, in rows; pale bars are shares of another thread's loops."""
     out, x = [], LEFT
-    entries = [(title, colour) for title, colour in colours.items() if colour != REST]
-    for title, colour in entries + [("others", REST), ("engine", ENGINE)]:
+    entries = [(title, color) for title, color in colors.items() if color != REST]
+    for title, color in entries + [("others", REST), ("engine", ENGINE)]:
         width = 6.5 * len(title) + 32
         if x + width > LEFT + WIDTH:
             x, y = LEFT, y + LEGEND_ROW
         out.append('<rect x="%.0f" y="%.0f" width="11" height="11" fill="%s"/><text x="%.0f" y="%.0f" '
-                   'font-size="11.5">%s</text>' % (x, y - 9, colour, x + 15, y, escape(title, quote=False)))
+                   'font-size="11.5">%s</text>' % (x, y - 9, color, x + 15, y, escape(title, quote=False)))
         x += width
     return out, y
 
@@ -119,9 +119,9 @@ def timeline_svg(report, runs=2):
     shown = {thread: [e for e in events if e[1] != RUN and e[2] < end and e[3] > zero]
              for thread, events in threads.items()}
     shown = {thread: events for thread, events in sorted(shown.items()) if events}
-    colours = _colours(shown)
+    colors = _colors(shown)
     bottom = TOP + HEIGHT * len(shown)
-    legend, height = _legend(colours, bottom + 38)
+    legend, height = _legend(colors, bottom + 38)
     height += 12
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" %s>'
            % (LEFT + WIDTH + 20, height, LEFT + WIDTH + 20, height, FONT),
@@ -132,7 +132,7 @@ def timeline_svg(report, runs=2):
     for row, (thread, events) in enumerate(shown.items()):
         y = TOP + HEIGHT * row
         out.append('<text x="12" y="%.0f" font-size="11">%s</text>' % (y + BAR / 2 + 4, _name(thread)))
-        out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y, colours=colours) for event in _joined(events)]
+        out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y, colors=colors) for event in _joined(events)]
     return "\n".join(out + legend + ["</svg>", ""])
 
 

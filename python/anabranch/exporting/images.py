@@ -65,7 +65,7 @@ def _layer_norm(g: Graph, op: Op) -> None:
     axis, shape = op.attr("begin_norm_axis", 1), op.shape(op.x())
     tail = shape[axis:]
     if -1 in tail:
-        op.refuse("a normalised axis of unknown length has no translation")
+        op.refuse("a normalized axis of unknown length has no translation")
     dtype = op.dtype(op.x())
     given = []
     for slot, value in (("Scale", 1), ("Bias", 0)):

@@ -142,7 +142,7 @@ def _rows(table: Mapping[str, str]) -> list[tuple[list[str], str, str]]:
 
 @functools.lru_cache(maxsize=None)
 def _table() -> dict[str, list[tuple[str, _Check]]]:
-    """Layer -> its arguments with their checks, each of which returns the argument."""
+    """Layer -> its arguments with their checks. A check returns the argument."""
     found: dict[str, list[tuple[str, _Check]]] = {}
     for layer, _, argument in (row.rpartition(".") for row in ONE_IN_A_LIST.split()):
         found.setdefault(layer, []).append((argument, _alone))

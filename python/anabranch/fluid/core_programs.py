@@ -67,7 +67,7 @@ def _block_of(op: Any) -> Any:
 
 
 def infer_no_need_buffer_slots(op_type: str, inputs: Any, outputs: Any, attrs: Any) -> set[str]:
-    """set of str: input slots of which an operator uses only shapes, so that their values may be freed.
+    """set of str: input slots whose values the operator does not read, only their shapes, so the values may be freed.
 
     >>> sorted(infer_no_need_buffer_slots("elementwise_add_grad", {}, {}, {}))
     ['X', 'Y']

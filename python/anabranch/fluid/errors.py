@@ -2,8 +2,8 @@
 
 Every error of the engine is an :class:`EnforceNotMet`; the classes below are also subclasses of a matching built-in
 class, so that ``except ValueError`` and ``except fluid.core.EnforceNotMet`` both work. Programs written for Fluid
-compare ``type(e).__name__``. There, errors of the engine appear as ``EnforceNotMet``, and errors of arguments as their
-built-in class. Tracebacks and ``kind`` show the precise class.
+compare ``type(e).__name__``. This name is therefore ``EnforceNotMet`` for errors of the engine, and the name of the
+built-in class for errors of arguments. Tracebacks and ``kind`` show the precise class.
 
 >>> issubclass(InvalidArgument, (EnforceNotMet,)) and issubclass(InvalidArgument, ValueError)
 True
@@ -31,7 +31,7 @@ class EnforceNotMet(Exception):
     kind = "Internal"
     #: Advice, a sentence or two each, for the page of the error. A class has its own page if it has advice.
     advice: ClassVar[tuple[str, ...]] = (
-        "Catch it to handle every error of the engine; `kind` tells which one it is.",)
+        "Catch it to handle every error of the engine; `kind` is the kind of the error.",)
 
     @property
     def message(self) -> str:
@@ -46,15 +46,15 @@ class EnforceNotMet(Exception):
         return "%s\n  %s" % (text, where_to_read(page_of(type(self)).__qualname__))
 
 
-#: Text between a relative path that leads nowhere and the working directory.
+#: Hint after a message about a relative path that does not exist; the working directory follows it.
 RELATIVE = "\n  hint   the path is relative to the working directory, "
-#: The beginning of a message about a path that leads nowhere.
+#: Finds the path in a message about a path that does not exist.
 _MISSING_PATH = re.compile(r"(?:file|folder) (\S+) does not exist|neither (\S+) nor \S+ exists")
 
 
 class _OfFiles(Exception):
-    """Part of the errors about files: a message about a relative path that does not exist ends with the working
-    directory."""
+    """Mixin of the errors about files. It adds the working directory to messages about relative paths that do not
+    exist."""
 
     def __init__(self, *args: Any) -> None:
         text = args[0] if args and isinstance(args[0], str) else ""
@@ -84,8 +84,7 @@ class InvalidArgument(EnforceNotMet, ValueError):
     kind = "InvalidArgument"
     advice = (
         "Read the first line: it names the operator, the argument, the requirement and the given value.",
-        "The line `op` names the line of your script that created the operator: the mistake is there, or in the"
-        " feeds.",
+        "The line `op` shows where your script created the operator: the mistake is there, or in the feeds.",
         "If a value is out of range (an id of a table, an axis, a probability), check the data of the batch.",
     )
 
@@ -208,8 +207,8 @@ class NotAllowed(EnforceNotMet, RuntimeError):
 
     kind = "InvalidArgument"
     advice = (
-        "The object does not allow this call now: the message says what must happen first, or what has "
-        "happened already.",
+        "The object does not allow this call in its current state. The message names the call that must come first, "
+        "or the earlier call that forbids this one.",
         "After `executor.close()`, create another Executor.",
     )
 
@@ -261,7 +260,7 @@ class NotOffered(EnforceNotMet, NotImplementedError):
     )
 
 
-#: What ``__name__`` shows, for programs that compare it.
+#: The ``__name__`` of each class, for programs that compare it.
 _SHOWN = {
     InvalidValue: "ValueError",
     InvalidType: "TypeError",
@@ -296,8 +295,8 @@ _made: dict[tuple[type[EnforceNotMet], type[Exception]], type[EnforceNotMet]] = 
 
 
 def also(error: type[EnforceNotMet], other: type[Exception], shown: str | None = None) -> type[EnforceNotMet]:
-    """A subclass of ``error`` and of the built-in class that Fluid 1.8.5 raises instead. Its ``__name__`` is the
-    built-in one or ``shown``.
+    """Returns a subclass of ``error`` and of ``other``, the built-in class that Fluid 1.8.5 raises. Its ``__name__`` is
+    ``shown``, or else the name of ``other``.
 
     >>> isinstance(also(InvalidValue, IndexError)("no block 5"), (InvalidValue, IndexError))
     True

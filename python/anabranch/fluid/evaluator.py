@@ -122,9 +122,9 @@ class ChunkEvaluator(Evaluator):
     def __init__(self, input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int,
                  excluded_chunk_types: Sequence[int] | None = None) -> None:
         super().__init__("chunk_eval")
-        precision, recall, f1, found, labelled, correct = layers.chunk_eval(
+        precision, recall, f1, found, labeled, correct = layers.chunk_eval(
             input, label, chunk_scheme, num_chunk_types, excluded_chunk_types)
-        self._add_up([("num_infer_chunks", "int64", found), ("num_label_chunks", "int64", labelled),
+        self._add_up([("num_infer_chunks", "int64", found), ("num_label_chunks", "int64", labeled),
                       ("num_correct_chunks", "int64", correct)])
         self.metrics += [precision, recall, f1]
 
@@ -138,10 +138,10 @@ class ChunkEvaluator(Evaluator):
         Returns:
             tuple: three arrays of shape [1], float32. A value without data is 0.
         """
-        found, labelled, correct = self._sums(executor, eval_program)
+        found, labeled, correct = self._sums(executor, eval_program)
         zero = numpy.zeros(1, "float32")
         precision = correct / found if found[0] else zero
-        recall = correct / labelled if labelled[0] else zero
+        recall = correct / labeled if labeled[0] else zero
         return precision, recall, 2 * precision * recall / (precision + recall) if correct[0] else zero
 
 

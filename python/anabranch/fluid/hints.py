@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     #: An element type: its name, a VarType, or what numpy takes for one.
     DType = Union[str, VarType, type, Any]
-    #: Extents, some of which may be unknown or Variables; or one Variable of all.
+    #: A sequence of extents, each a number, None (unknown) or a Variable; or one Variable that holds all extents.
     Shape = Union[Sequence[Union[int, None, Variable]], Variable]
-    #: What ``ParamAttr._to_attr`` takes.
+    #: The types that ``ParamAttr._to_attr`` accepts.
     Attr = Union[ParamAttr, str, Initializer, bool, Sequence[Any], None]
     #: Where something runs.
     Place = Union[_core.CPUPlace, Any]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryReport", "memory_report"]
 
-#: In the order in which memory that several hold is counted.
+#: If several owners share memory, it is counted for the first of them in this order.
 OWNERS = ("parameters", "optimizer state", "gradients", "activations", "other")
 KEPT, TEMPORARY, FED = 0, 1, 2
 
@@ -28,8 +28,8 @@ def track(engine: Any, program: Any) -> None:
 
 
 def _owners_of(desc, owners):
-    """Returns name -> owner of the variables that a program keeps between runs, as far as the program shows this.
-    Variables of a program without updates (for example a loaded one) are parameters."""
+    """Adds the owner of each persistable variable of a program to ``owners``, if the ops of the program show it. In a
+    program without updates, such as a loaded one, persistable variables that no op writes are parameters."""
     states, parameters, written = set(), set(), set()
     block = desc.block(0)
     for op in block.ops():
@@ -198,7 +198,7 @@ def _owner(name, kind, owners):
 
 
 def _joined(entries):
-    """Returns the chunks of each parameter (a growable table has many) as one entry."""
+    """Combines the entries of each parameter into one; a growable table has many."""
     joined = {}
     for number, entry in enumerate(entries):
         whole = entry["owner"] == "parameters"
@@ -211,7 +211,7 @@ def _joined(entries):
 
 
 def _held(ranges, total, **more):
-    """Returns the bytes by owner at one place. Memory of the total that belongs to no variable is "other"."""
+    """Returns the bytes by owner on one device. The part of the total that belongs to no variable is "other"."""
     covered = _Covered()
     held = {owner: covered.add(ranges.get(owner, ())) for owner in OWNERS}
     known = sum(held.values())
@@ -221,7 +221,7 @@ def _held(ranges, total, **more):
 
 
 def _by_place(ranges):
-    """Returns place -> bytes by owner: the CPU first, then every open device."""
+    """Returns place -> bytes by owner, for the CPU and then for every open device."""
     places = {"CPUPlace": _held(ranges.get("CPUPlace", {}), _core.resident_buffer_bytes())}
     for place, used, kept in _core.device_memory():
         if used or kept or place in ranges:

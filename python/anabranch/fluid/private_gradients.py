@@ -72,7 +72,7 @@ def stop_gradients(program: Program) -> dict[int, set[str]]:
 
 def op_path(block: Block, outputs: Iterable[Variable], inputs: Iterable[Variable],
             no_grad_set: Any = None) -> list[Operator]:
-    """list of Operator: those by which ``outputs`` depend on ``inputs``, in order.
+    """list of Operator: the operators through which ``outputs`` depend on ``inputs``, in order.
 
     Args:
         block (Block): block of the operators.

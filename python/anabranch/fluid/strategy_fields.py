@@ -43,7 +43,7 @@ class Field:
             return None
         two_valued = self.kind is bool and self.default is not None
         if two_valued and (value is None or isinstance(value, (numbers.Real, np.bool_))):
-            value = bool(value)  # numbers count as truth, as in Fluid 1.8.5
+            value = bool(value)  # Fluid 1.8.5 accepts numbers as booleans, too
         if self.kind is list and isinstance(value, tuple):
             value = list(value)
         if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, (bool, enum.Enum))):
@@ -62,7 +62,7 @@ class Strategy:
 
     _values: Any = None  # of the fields that were set
     _finalized = False
-    _passes = None       # a PassBuilder, once one was asked for
+    _passes = None       # a PassBuilder, created at the first request
 
     def __init__(self) -> None:
         self._values = {}

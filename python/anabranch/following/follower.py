@@ -16,7 +16,7 @@ from .canary import Candidate
 from .reading import Reader, Version
 from .trial import Trial
 
-#: Seconds for which a version may be incomplete before it is reported: a tool may be copying it.
+#: Seconds that a version may stay incomplete before it is reported, because a tool may be copying it.
 _GRACE_S = 5.0
 
 

@@ -114,7 +114,7 @@ def _events(report, rows, sorted_key, detail, state, unit, width, total=None):
 
 
 def _fitted(shown, lines, width):
-    """The table without the columns for which there is no space, which a last line names."""
+    """Returns the table without the columns that do not fit; the last line names them."""
     def needed():
         return sum(max([len(name)] + [len(line[name]) for line in lines]) + 2 for name in shown) - 2
     left_out = []

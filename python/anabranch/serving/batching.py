@@ -157,7 +157,7 @@ class Batcher:
             if len(batch) == 1:
                 batch[0].future.set_exception(e)
                 return
-            for request in batch:        # one of them is at fault: each is told its own
+            for request in batch:        # one of them is at fault: each gets its own error
                 self._answer(predictor, [request], candidate, chosen)
             return
         self._ran(len(batch), sum(r.rows for r in batch), time.monotonic() - begun)

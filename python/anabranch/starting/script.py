@@ -11,7 +11,7 @@ from .features import Proposal, call, name_of
 from .labels import Label
 from .statistics import Column, Form
 
-#: Rows of which the penalty of a regression is chosen.
+#: Number of rows that are used to choose the penalty of a regression.
 _ROWS_TO_CHOOSE = 100_000
 #: Weights that an epoch with a penalty may update, which updates all of them in every step: about ten seconds.
 _MOST_UPDATES = 2e9
@@ -41,7 +41,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def csv_script(plan: Plan, form: Form, label: Label, proposed: Sequence[Proposal], group: Column | None = None) -> str:
-    """str: a script for files of columns. ``group``: the column by which the AUC of groups is computed."""
+    """str: a script for files of columns. ``group``: the column whose values form the groups of the grouped AUC."""
     lines, numbers, categories = _schema(form, proposed)
     lines += ["# the label: " + label.says, label.code]
     group_name = None if group is None else "group_" + name_of(group)

@@ -1,4 +1,4 @@
-"""Statistics of the columns of CSV files, read by the code that cuts lines for a data set."""
+"""Statistics of the columns of CSV files, which the parser of data sets reads."""
 from __future__ import annotations
 
 import csv
@@ -13,9 +13,9 @@ import numpy as np
 from .. import _core
 from ..fluid.errors import InvalidValue
 
-#: Separators that are looked for in the first line, and the names that options give them.
+#: The separators that form_of tries, by their names in options.
 SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
-#: Number of the heaviest values that are kept of a column.
+#: Number of most frequent values to keep per column.
 HEAVY = 256
 
 
@@ -27,7 +27,8 @@ class Form(NamedTuple):
 
 
 class Column:
-    """Statistics of a column: counts as attributes, such as ``values``, ``empty``, ``numbers`` and ``distinct``."""
+    """Statistics of a column. The numbers of its ``values``, ``empty`` fields, ``distinct`` values and so on are
+    attributes; ``heavy`` lists the most frequent values with their counts."""
 
     values: int
     empty: int
@@ -49,7 +50,7 @@ class Column:
     def __init__(self, number: int, found: dict[str, Any], header: bool) -> None:
         self.number = number
         self.name: str = found["name"]
-        #: Its name in a schema: that of the header, or its number.
+        #: Name of the column in a schema: its name in the header, or its number.
         self.key: str | int = self.name if header else number
         self.sample = np.asarray(found["sample"], "float64")
         self.__dict__.update({name: value for name, value in found.items() if name not in ("name", "sample")})
@@ -66,7 +67,7 @@ class Column:
 
     @property
     def is_numeric(self) -> bool:
-        """bool: nearly all fields are numbers; the few others are malformed."""
+        """bool: at least 99 % of the fields that are not empty are numbers; the others count as malformed."""
         return self.finite > 0 and self.numbers >= 0.99 * self.given
 
     @property
@@ -91,7 +92,7 @@ class Statistics(NamedTuple):
     shown_bad: list[str]
 
     def column(self, name: str) -> Column:
-        """Column: the one with this name, or number."""
+        """Column: the column with this name or number."""
         for column in self.columns:
             if str(column.key) == name:
                 return column
@@ -106,7 +107,7 @@ def expanded(patterns: Sequence[str]) -> list[str]:
     """list of str: the files that paths and patterns (``part-*``) name.
 
     Raises:
-        ValueError: one names no file.
+        ValueError: a path or pattern matches no file.
     """
     found: list[str] = []
     for pattern in patterns:
@@ -119,7 +120,7 @@ def expanded(patterns: Sequence[str]) -> list[str]:
 
 
 def first_line(path: str) -> str:
-    """str: the first line of a file, which may be compressed with gzip, without its end. Empty for zstd."""
+    """str: the first line of a file or of a gzip file, without its line break. Empty for a zstd file."""
     with open(path, "rb") as file:
         magic = file.read(4)
     if magic == b"\x28\xb5\x2f\xfd":
@@ -131,13 +132,13 @@ def first_line(path: str) -> str:
 
 
 def form_of(path: str, separator: str | None = None, header: bool | None = None) -> Form:
-    """Finds out how a file is written.
+    """Detects the separator and the header of a file.
 
     Args:
         path (str): a file.
-        separator (str, optional): a character. Default: the one that occurs most often in the first line.
-        header (bool, optional): whether the first line has names. Default: whether none of its fields is empty, a
-            number, or there twice.
+        separator (str, optional): a character. Default: the separator that occurs most often in the first line.
+        header (bool, optional): whether the first line contains names. Default: True if its fields are distinct, and
+            none of them is empty or a number.
 
     Returns:
         Form: separator and header.
@@ -162,14 +163,15 @@ def read(files: Sequence[str], form: Form) -> Statistics:
     """Reads files once.
 
     Args:
-        files (list of str): paths. All files have the same columns.
-        form (Form): how they are written.
+        files (list of str): paths. All files must have the same columns.
+        form (Form): their separator and header.
 
     Returns:
-        Statistics: of all files together.
+        Statistics: the statistics of all files together.
 
     Raises:
-        ValueError: the columns of two files differ, two columns have one name, a name is not UTF-8, or there is no row.
+        ValueError: the files have different columns, two columns have the same name, a name is not valid UTF-8, or no
+            line is well-formed.
     """
     stats = _core.TableStats(form.separator, form.header, False)
     for path in files:

@@ -76,7 +76,7 @@ def _columns(args: argparse.Namespace, files: list[str]) -> str:
 
 
 def _group(args: argparse.Namespace, stats: Statistics, label: Label) -> Column | None:
-    """Column: the one by which the AUC is also computed."""
+    """Column: the column whose values form the groups of the grouped AUC."""
     if args.group is None:
         return None
     column = stats.column(args.group)

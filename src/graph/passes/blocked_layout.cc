@@ -1,5 +1,5 @@
-// Images that convolutions hand to each other, through normalisations and elementwise ops, keep the layout that the
-// kernel library computes in (ops/nn/blocked.h) instead of being reordered in every convolution.
+// Keeps images in the layout of the kernel library (ops/nn/blocked.h) from one convolution to the next, also through
+// normalizations and elementwise ops, instead of reordering them in every convolution.
 #include <algorithm>
 
 #include "graph/passes/image_layouts.h"
@@ -48,7 +48,7 @@ class Blocked final : public ImageLayouts {
     return found;
   }
 
-  // Those that a node reads and writes.
+  // Variables that a node reads or writes.
   static std::vector<int> all_of(const GraphNode& node) {
     std::vector<int> vars;
     for (const int v : node.ins) {

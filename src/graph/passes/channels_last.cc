@@ -15,7 +15,7 @@
 namespace anabranch {
 namespace {
 
-// Operators that are told where channels lie, forward and backward.
+// Operators with an attribute for the layout of their images, and the slots of these images, forward and backward.
 struct Told {
   const char* type;
   const char* attr;

@@ -20,7 +20,7 @@ bool is_constant(const ir::Program& program, int block, const std::string& name)
 
 }  // namespace
 
-// A copy on another replica does not tell when it was refreshed.
+// False with several replicas, because the copy of a replica does not show when it was refreshed.
 bool is_constant(const Match& m, int name) {
   const PassContext& context = m.context();
   if (std::max(m.graph().replicas, context.replicas) > 1 || !m.uses().writers(m[name]).empty()) return false;

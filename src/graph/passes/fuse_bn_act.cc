@@ -36,7 +36,7 @@ class BnAct {
   }
   bool runs(const GraphNode& node) const { return runs_on_device(graph_, node, metas_of(graph_, node)); }
 
-  // The normalisation as another op, with another variable in one of its slots.
+  // The normalization as another op, with another variable in one of its slots.
   NodeBuilder retyped(const char* type, const GraphNode& norm, std::string_view slot, int var, bool bias = true) const {
     NodeBuilder node(graph_, type, norm);
     node.copy_all();
@@ -170,11 +170,11 @@ class BnAct {
     if (input_var(node, "Out@GRAD") != dsum || !whole("X") || !whole("Y")) return false;
     parts.push_back(add);
     const int dx = output_var(node, "X@GRAD"), dy = output_var(node, "Y@GRAD");
-    return normalised(parts, dsum, dx, dy, dout, more) || normalised(parts, dsum, dy, dx, dout, more);
+    return normalized(parts, dsum, dx, dy, dout, more) || normalized(parts, dsum, dy, dx, dout, more);
   }
 
   // dy belongs to the output of a batch_norm, dz to the other operand.
-  bool normalised(std::vector<int> parts, int dsum, int dy, int dz, int dout, int more) {
+  bool normalized(std::vector<int> parts, int dsum, int dy, int dz, int dout, int more) {
     const int next = dy < 0 ? -1 : edit_.uses.reader(dy);
     if (next < 0 || graph_.nodes[next].op->type != "batch_norm_grad" || (dz < 0 && more >= 0)) return false;
     const GraphNode& norm = graph_.nodes[next];

@@ -29,7 +29,7 @@ std::optional<DType> marked(const ir::Op& op) {
   return DType::kBFloat16;
 }
 
-// In norms, per-channel and per-row values stay float32 while the normalised values do not.
+// In norms, per-channel and per-row values stay float32 while the normalized values do not.
 bool keeps_float32(const ir::Op& op, const std::string& slot) {
   const bool norm = op.type.starts_with("batch_norm") || op.type.starts_with("layer_norm");
   return norm && slot != "X" && slot != "Y" && slot != "X@GRAD" && slot != "Y@GRAD";

@@ -22,7 +22,7 @@ template <class T> class BinTaps {
     taps_.clear();
     ends_.assign(1, 0);
   }
-  // Adds to the open bin. Neighbours arrive in order, so a pixel that exists already is one of the last two.
+  // Adds to the open bin. Neighbors arrive in order, so a pixel that exists already is one of the last two.
   void add(int64_t at, T weight) {
     const auto first = static_cast<size_t>(ends_.back());
     for (size_t k = taps_.size(); k > first && k + 2 > taps_.size(); --k) {

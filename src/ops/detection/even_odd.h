@@ -19,7 +19,7 @@ struct Polygon {
   std::array<Point, kMostCorners> at;
 };
 
-// Whether two sides that are not neighbours cross.
+// Whether two sides that are not neighbors cross.
 bool crosses_itself(const Polygon& polygon);
 double even_odd_area(const Polygon& a, const Polygon& b);
 

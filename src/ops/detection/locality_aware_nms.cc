@@ -1,4 +1,4 @@
-// Non-maximum suppression that first merges neighbours: text boxes come from pixels row by row, and adjacent ones
+// Non-maximum suppression that first merges neighbors: text boxes come from pixels row by row, and adjacent ones
 // overlap.
 #include "ops/declare/declare.h"
 #include "ops/detection/image_detections.h"

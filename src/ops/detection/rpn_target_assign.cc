@@ -8,7 +8,7 @@
 namespace anabranch::detection::rpn_target_assign_op {
 namespace {
 
-void check_truth(const InferContext& c, bool labelled) {
+void check_truth(const InferContext& c, bool labeled) {
   check_boxes(c, "Anchor");
   check_boxes(c, "GtBoxes");
   check_rank(c, "ImInfo", 2, 2);
@@ -20,7 +20,7 @@ void check_truth(const InferContext& c, bool labelled) {
   check_sequence_each(c, "GtBoxes", images);
   for (const char* slot : {"GtBoxes", "ImInfo"}) check_same_dtype(c, slot, "Anchor");
   for (const char* slot : {"IsCrowd", "GtLabels"}) {
-    if (!labelled && std::string_view(slot) == "GtLabels") continue;
+    if (!labeled && std::string_view(slot) == "GtLabels") continue;
     check_number_per_row(c, slot, c.in("GtBoxes").shape[0]);
     check_same_sequences(c, slot, "GtBoxes");
     check_dtype(c, slot, DType::kInt32);
@@ -28,8 +28,8 @@ void check_truth(const InferContext& c, bool labelled) {
 }
 
 void infer(InferContext& c) {
-  const bool labelled = c.op().type == "retinanet_target_assign";
-  check_truth(c, labelled);
+  const bool labeled = c.op().type == "retinanet_target_assign";
+  check_truth(c, labeled);
   // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("LocationIndex", Shape{rows}, DType::kInt32);
@@ -37,7 +37,7 @@ void infer(InferContext& c) {
   c.set_out("TargetBBox", {rows, 4}, c.in("Anchor").dtype);
   c.set_out("TargetLabel", {rows, 1}, DType::kInt32);
   c.set_out("BBoxInsideWeight", {rows, 4}, c.in("Anchor").dtype);
-  if (labelled) c.set_out("ForegroundNumber", {c.runtime() ? c.in("ImInfo").shape[0] : kUnknown, 1}, DType::kInt32);
+  if (labeled) c.set_out("ForegroundNumber", {c.runtime() ? c.in("ImInfo").shape[0] : kUnknown, 1}, DType::kInt32);
 }
 
 // The rows of all images, in output order.

@@ -97,7 +97,7 @@ struct DataNormArgs {
 
 static_assert(is_plain_args<DataNormArgs>);
 
-// "lrn/...", "lrn_grad/...": x [outer, channels, inner], sums over n neighbouring channels. y: for the gradient dx. p:
+// "lrn/...", "lrn_grad/...": x [outer, channels, inner], sums over n neighboring channels. y: for the gradient dx. p:
 // k, alpha, beta.
 struct LrnArgs {
   DeviceIn x, out, mid_in, dy;

@@ -11,7 +11,7 @@
 namespace anabranch::device {
 
 // The data that adjacent lanes read: elements of one row, or rows if adjacent elements of a row are apart in memory.
-enum class Neighbours { kElements, kRows };
+enum class Neighbors { kElements, kRows };
 
 // How rows are split: each chunk is folded by the lanes of a group, or by one thread; adjacent threads then have the
 // same chunk of adjacent rows.
@@ -20,10 +20,10 @@ struct Cut {
   int64_t chunks, length;  // per row
 };
 
-inline Cut cut_of(int64_t rows, int64_t width, Neighbours neighbours) {
+inline Cut cut_of(int64_t rows, int64_t width, Neighbors neighbors) {
   // Strided data still comes from the cache if there is little of it, and many lanes hide its latency.
   constexpr int64_t kLittle = int64_t{1} << 18;
-  const bool lanes = neighbours == Neighbours::kElements || rows * width <= kLittle;
+  const bool lanes = neighbors == Neighbors::kElements || rows * width <= kLittle;
   const int64_t needed = lanes ? 1024 : 262144, least = lanes ? 4096 : 32;  // chunks in all; elements of each
   const int64_t most = (width + least - 1) / least;
   int64_t chunks = rows > 0 ? needed / rows : 1;
@@ -33,8 +33,8 @@ inline Cut cut_of(int64_t rows, int64_t width, Neighbours neighbours) {
   return {lanes, chunks, length};
 }
 
-template <class Wide> size_t fold_room(int64_t rows, int64_t width, Neighbours neighbours) {
-  const Cut cut = cut_of(rows, width, neighbours);
+template <class Wide> size_t fold_room(int64_t rows, int64_t width, Neighbors neighbors) {
+  const Cut cut = cut_of(rows, width, neighbors);
   return cut.chunks > 1 ? static_cast<size_t>(rows * cut.chunks) * sizeof(Wide) : 0;
 }
 
@@ -85,9 +85,9 @@ template <class B> struct JoinChunks {
 
 // `parts`: fold_room() bytes.
 template <class B>
-int fold_rows(const Launch& launch, int64_t n, int64_t width, Neighbours neighbours, const B& body,
+int fold_rows(const Launch& launch, int64_t n, int64_t width, Neighbors neighbors, const B& body,
               typename B::Wide* parts) {
-  const Cut cut = cut_of(n, width, neighbours);
+  const Cut cut = cut_of(n, width, neighbors);
   const FoldChunks<B> fold{body, n, width, cut, cut.chunks > 1 ? parts : nullptr};
   const int failed = cut.lanes ? rows(launch, n * cut.chunks, cut.length, fold)
                                : each(launch, n * cut.chunks, FoldChunksAlone<B>{fold});

@@ -99,7 +99,7 @@ template <class B> struct JoinColumns {
 
 // Bytes of `parts`, with or without packs.
 template <class Wide, int kSums> size_t sum_columns_room(int64_t rows, int64_t columns) {
-  return kSums * fold_room<Wide>(columns, rows, Neighbours::kRows);
+  return kSums * fold_room<Wide>(columns, rows, Neighbors::kRows);
 }
 
 // The sums of chunks, or of columns with a single chunk. A body of one column is also for lanes.
@@ -122,7 +122,7 @@ int join_columns(const Launch& launch, int64_t columns, const Cut& cut, const B&
 // make(std::integral_constant<int, kPack>) returns a body: of kPack columns if packs are allowed, else of one.
 template <int kPack, class Wide, class Make>
 int sum_columns(const Launch& launch, int64_t rows, int64_t columns, bool packs, const Make& make, Wide* parts) {
-  const Cut cut = cut_of(columns, rows, Neighbours::kRows);
+  const Cut cut = cut_of(columns, rows, Neighbors::kRows);
   const auto one = make(std::integral_constant<int, 1>{});
   const auto in_chunks = [&](const auto& body) { return sum_column_chunks(launch, rows, columns, cut, body, parts); };
   const int failed = packs && !cut.lanes ? in_chunks(make(std::integral_constant<int, kPack>{})) : in_chunks(one);

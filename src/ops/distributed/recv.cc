@@ -45,8 +45,8 @@ Taken take(ps::Client& client, const ps::Remote& from, bool in_step, uint64_t* s
   return client.take(from, to, seen) ? Taken::kNew : Taken::kUnknown;
 }
 
-// Takes the values of a step from its exchanger, those of a startup program from the last answers. What is not there is
-// requested now.
+// A step takes its values from the exchanger, and a startup program from the last answers. Missing values are
+// requested.
 Kernel recv_kernel(const KernelArgs& op) {
   const Out out = op.out("Out");
   const auto& endpoints = op.attr<std::vector<std::string>>("epmap");

@@ -1,6 +1,6 @@
-// Gradients of functions of one float32 number as loops in the widest vectors of the machine: dx[i] from x[i] or
-// y[i] = f(x[i]), and dy[i]. The rules of simd_functions.h hold here: errors are a few units in the last place of the
-// result's largest term, and NaN in x, y or dy gives NaN.
+// Gradients of functions of one float32 number, as loops over the widest SIMD vectors of the machine. Each computes
+// dx[i] from dy[i] and either x[i] or y[i] = f(x[i]). As in simd_functions.h, errors are a few units in the last place
+// of the result's largest term. NaN in x, y or dy gives NaN, except where noted.
 #pragma once
 #include <cstdint>
 
@@ -11,9 +11,9 @@ void cos_grad(const float* x, const float* dy, float* dx, int64_t n);
 void logsigmoid_grad(const float* x, const float* dy, float* dx, int64_t n);
 void tanh_shrink_grad(const float* x, const float* dy, float* dx, int64_t n);
 
-// With the parameters p of the op, as in simd_functions.h
+// p: the parameters of the op, as in simd_functions.h.
 void stanh_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);
-// dy where y > 0, else p[0] dy, for a NaN in y too
+// dx = dy * max(1, p[0]) if y > 0, else dy * min(1, p[0]). A NaN in y counts as not above 0.
 void leaky_relu_grad(const float* y, const float* dy, const float* p, float* dx, int64_t n);
 void elu_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);
 void swish_grad(const float* x, const float* dy, const float* p, float* dx, int64_t n);

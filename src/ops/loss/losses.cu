@@ -87,14 +87,14 @@ template <bool kGradient> struct SigmoidCrossEntropy {
   };
   static bool counts(const Args& a) { return (a.flags & 1) != 0; }
   template <class T> static size_t room(const Args& a) {
-    return counts(a) ? sizeof(int64_t) + fold_room<int64_t>(1, a.n, Neighbours::kElements) : 0;
+    return counts(a) ? sizeof(int64_t) + fold_room<int64_t>(1, a.n, Neighbors::kElements) : 0;
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
     const auto ignored = static_cast<Compute<T>>(a.p[0]);
     int64_t* found = counts(a) ? launch.workspace.get<int64_t>() : nullptr;
     if (found) {
       const Count<T> count{a.label.get<T>(), ignored, found};
-      if (const int failed = fold_rows(launch, 1, a.n, Neighbours::kElements, count, found + 1)) return failed;
+      if (const int failed = fold_rows(launch, 1, a.n, Neighbors::kElements, count, found + 1)) return failed;
     }
     return each(launch, a.n, Body<T>{a.x.get<T>(), a.label.get<T>(), a.dy.get<T>(), a.y.get<T>(), ignored, found});
   }

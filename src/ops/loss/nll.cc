@@ -19,7 +19,7 @@ struct Samples {
 
 // Calls fn(sample, element of its class, weight of that class) for all samples except the ignored ones.
 template <class T, class Fn>
-void each_labelled(const Samples& s, const int64_t* label, int64_t ignored, const T* weight, Fn&& fn) {
+void each_labeled(const Samples& s, const int64_t* label, int64_t ignored, const T* weight, Fn&& fn) {
   for (int64_t i = 0; i < s.count; ++i) {
     if (label[i] == ignored) continue;
     AB_CHECK(label[i] >= 0 && label[i] < s.classes, InvalidArgument,
@@ -71,7 +71,7 @@ AB_OP(nll_loss)
         const T *from = c[x].data<T>(), *weights = weight ? c[weight].data<T>() : nullptr;
         T *to = none ? zeroed<T>(c, out) : nullptr, *sum_to = needed<T>(c, total);
         double sum = 0, counted = 0;
-        each_labelled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
+        each_labeled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
                       [&](int64_t i, int64_t at, T w) {
                         if (none) {
                           if (to) to[i] = -w * from[at];
@@ -100,7 +100,7 @@ AB_GRAD(nll_loss)
         const T by = mean ? *c[total].data<T>() : T{1};
         T* to = zeroed<T>(c, dx);
         if (!to || by == 0) return;
-        each_labelled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
+        each_labeled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
                       [&](int64_t i, int64_t at, T w) { to[at] = -w * d[none ? i : 0] / by; });
       };
     });

@@ -58,20 +58,20 @@ template <class F, class T, bool kDivides> struct Terms {
 // The reduction of one operand's terms.
 struct GradParts {
   Walk<2> kept, folded;  // over the terms, and over the operand
-  Neighbours neighbours;
+  Neighbors neighbors;
   int64_t row = 0;  // distance of the rows of a matrix of terms whose columns are summed; 0: other layouts
   // `dense`: terms are in loop order; else in the layout of dout.
   GradParts(const Axes<3>& axes, int own, bool dense) : GradParts(terms_and(axes, own, dense)) {}
   bool sums() const { return folded.count() != 1; }
   template <class T> size_t room() const {
-    return fold_room<typename FoldSum<Compute<T>>::Wide>(kept.count(), folded.count(), neighbours);
+    return fold_room<typename FoldSum<Compute<T>>::Wide>(kept.count(), folded.count(), neighbors);
   }
 
  private:
   explicit GradParts(const Axes<2>& axes)
-      : kept(axes_where(axes, 1, false)), folded(axes_where(axes, 1, true)), neighbours(Neighbours::kElements) {
+      : kept(axes_where(axes, 1, false)), folded(axes_where(axes, 1, true)), neighbors(Neighbors::kElements) {
     // If the innermost axis is kept, adjacent elements belong to different results.
-    if (axes.rank && axes.stride[1][axes.rank - 1] != 0) neighbours = Neighbours::kRows;
+    if (axes.rank && axes.stride[1][axes.rank - 1] != 0) neighbors = Neighbors::kRows;
     const bool matrix = axes.rank == 2 && axes.stride[1][0] == 0 && axes.stride[1][1] == 1 && axes.stride[0][1] == 1;
     if (matrix) row = axes.stride[0][0];
   }

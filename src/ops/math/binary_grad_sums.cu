@@ -57,7 +57,7 @@ int sum_terms(const Launch& launch, const GradParts& parts, const Term* terms, b
   auto* chunks = static_cast<typename Body::Wide*>(room);
   const int64_t n = parts.kept.count(), width = parts.folded.count();
   if constexpr (std::is_same_v<Term, T> && sizeof(T) < 8 && !std::is_integral_v<T>) {
-    const Cut cut = cut_of(n, width, parts.neighbours);
+    const Cut cut = cut_of(n, width, parts.neighbors);
     using Columns = PackedColumns<Term, T>;
     if (Columns::fit(parts, cut, terms)) {
       const Columns columns{terms, parts.row, to, negative};
@@ -65,7 +65,7 @@ int sum_terms(const Launch& launch, const GradParts& parts, const Term* terms, b
       return join_columns(launch, n, cut, columns, chunks);
     }
   }
-  return fold_rows(launch, n, width, parts.neighbours, body, chunks);
+  return fold_rows(launch, n, width, parts.neighbors, body, chunks);
 }
 
 #define AB_SUM_TERMS(Term, T) \

@@ -56,9 +56,9 @@ template <class F> struct Question {
     }
     AB_HD void put(int64_t, Wide found) const { y[0] = (found != 0) != none; }
   };
-  template <class T> static size_t room(const Args& a) { return fold_room<int32_t>(1, a.n, Neighbours::kElements); }
+  template <class T> static size_t room(const Args& a) { return fold_room<int32_t>(1, a.n, Neighbors::kElements); }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return fold_rows(launch, 1, a.n, Neighbours::kElements, Body<T>{a.x.get<T>(), a.y.get<bool>(), a.p[0] != 0},
+    return fold_rows(launch, 1, a.n, Neighbors::kElements, Body<T>{a.x.get<T>(), a.y.get<bool>(), a.p[0] != 0},
                      launch.workspace.get<int32_t>());
   }
 };

@@ -38,11 +38,11 @@ struct Dist {
     AB_HD static math::NormOf norm() { return {-std::numeric_limits<double>::infinity()}; }
   };
   template <class T> static size_t room(const Args& a) {
-    return fold_room<double>(1, a.axes.count(), Neighbours::kElements);
+    return fold_room<double>(1, a.axes.count(), Neighbors::kElements);
   }
   template <class T, class Join> static int fold(const Launch& launch, const Args& a) {
     const Walk<3> walk(a.axes);
-    return fold_rows(launch, 1, walk.count(), Neighbours::kElements,
+    return fold_rows(launch, 1, walk.count(), Neighbors::kElements,
                      Body<T, Join>{walk, a.x.get<T>(), a.y.get<T>(), a.out.get<T>(), {a.p[0]}},
                      launch.workspace.get<double>());
   }

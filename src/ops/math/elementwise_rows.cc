@@ -30,7 +30,7 @@ void infer_out(InferContext& c) {
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
 
-// Only elementwise_add is told so: blocked_layout sets the attribute.
+// The pass blocked_layout sets this attribute, and only on elementwise_add.
 bool of_channels(const KernelArgs& op) { return nn::is_blocked(op.op(), nn::kBlocked); }
 
 bool is_whole(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }

@@ -125,7 +125,7 @@ struct CosSimGrad {
     AB_HD void put(int64_t column, Wide total) const { store(to + column, static_cast<Compute<T>>(total)); }
   };
   template <class T> static size_t room(const Args& a) {
-    return a.flags & 1 ? fold_room<double>(a.width, a.rows, Neighbours::kRows) : 0;
+    return a.flags & 1 ? fold_room<double>(a.width, a.rows, Neighbors::kRows) : 0;
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
     const Slopes<T> slopes(a);
@@ -135,7 +135,7 @@ struct CosSimGrad {
     }
     if (!a.x_norm.there()) return 0;
     if (slopes.step) return each(launch, a.rows * a.width, Each<T>{slopes, a.x_norm.get<T>(), false});
-    return fold_rows(launch, a.width, a.rows, Neighbours::kRows, OneRow<T>{slopes, a.x_norm.get<T>()},
+    return fold_rows(launch, a.width, a.rows, Neighbors::kRows, OneRow<T>{slopes, a.x_norm.get<T>()},
                      launch.workspace.get<double>());
   }
 };

@@ -28,13 +28,13 @@ struct Accuracy {
     }
   };
   template <class Index, class Label> static size_t room(const Args& a) {
-    return fold_room<int32_t>(1, a.samples, Neighbours::kElements);
+    return fold_room<int32_t>(1, a.samples, Neighbors::kElements);
   }
   template <class Index, class Label> static int run(const Launch& launch, const Args& a) {
     const Body<Index, Label> body{
         a.indices.get<Index>(),   a.label.get<Label>(),  a.samples, a.k, a.accuracy.get<float>(),
         a.correct.get<int32_t>(), a.total.get<int32_t>()};
-    return fold_rows(launch, 1, a.samples, Neighbours::kElements, body, launch.workspace.get<int32_t>());
+    return fold_rows(launch, 1, a.samples, Neighbors::kElements, body, launch.workspace.get<int32_t>());
   }
 };
 

@@ -49,7 +49,7 @@ const ChunkScheme& scheme_of(const std::string& name) {
 }
 
 struct Counts {
-  int64_t inferred = 0, labelled = 0, correct = 0;
+  int64_t inferred = 0, labeled = 0, correct = 0;
 };
 
 class Counter {
@@ -59,12 +59,12 @@ class Counter {
 
   void add(const int64_t* inferred, const int64_t* labels, int64_t n, Counts* counts) {
     find("Inference", inferred, n, &inferred_);
-    find("Label", labels, n, &labelled_);
+    find("Label", labels, n, &labeled_);
     counts->inferred += static_cast<int64_t>(inferred_.size());
-    counts->labelled += static_cast<int64_t>(labelled_.size());
-    for (size_t i = 0, k = 0; i < inferred_.size() && k < labelled_.size();) {
-      counts->correct += inferred_[i] == labelled_[k];
-      const int64_t end = inferred_[i].end, other = labelled_[k].end;
+    counts->labeled += static_cast<int64_t>(labeled_.size());
+    for (size_t i = 0, k = 0; i < inferred_.size() && k < labeled_.size();) {
+      counts->correct += inferred_[i] == labeled_[k];
+      const int64_t end = inferred_[i].end, other = labeled_[k].end;
       i += end <= other, k += other <= end;
     }
   }
@@ -87,7 +87,7 @@ class Counter {
   const ChunkScheme& scheme_;
   int64_t types_;
   std::vector<int32_t> excluded_;
-  std::vector<Chunk> inferred_, labelled_;
+  std::vector<Chunk> inferred_, labeled_;
 };
 
 void infer(InferContext& c) {
@@ -111,25 +111,25 @@ void infer(InferContext& c) {
 }
 
 struct Results {
-  Out precision, recall, f1, inferred, labelled, correct;
+  Out precision, recall, f1, inferred, labeled, correct;
   explicit Results(const KernelArgs& op)
       : precision(op.out("Precision")),
         recall(op.out("Recall")),
         f1(op.out("F1-Score")),
         inferred(op.out("NumInferChunks")),
-        labelled(op.out("NumLabelChunks")),
+        labeled(op.out("NumLabelChunks")),
         correct(op.out("NumCorrectChunks")) {}
 
   void write(const KernelContext& c, const Counts& n) const {
     const auto share = [&](int64_t of) {
       return of == 0 ? 0.0F : static_cast<float>(static_cast<double>(n.correct) / static_cast<double>(of));
     };
-    const float p = share(n.inferred), r = share(n.labelled);
+    const float p = share(n.inferred), r = share(n.labeled);
     set(c, precision, p);
     set(c, recall, r);
     set(c, f1, n.correct == 0 ? 0.0F : 2 * p * r / (p + r));
     set(c, inferred, n.inferred);
-    set(c, labelled, n.labelled);
+    set(c, labeled, n.labeled);
     set(c, correct, n.correct);
   }
 

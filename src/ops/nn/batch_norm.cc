@@ -88,7 +88,7 @@ void differentiate_twice(second_order::Ops& o) {
   const std::vector<int32_t> others = axes_without(rank, at, at);
   const float epsilon = o.attr<float>("epsilon");
   const bool test = o.attr<bool>("is_test") && !o.attr<bool>("trainable_statistics");
-  if (!test && !o.attr<bool>("use_global_stats")) return normalised_gradient(o, {others, others, at, epsilon});
+  if (!test && !o.attr<bool>("use_global_stats")) return normalized_gradient(o, {others, others, at, epsilon});
   const std::string dy = o.in("Y@GRAD"), mean = o.in(o.given("Mean") ? "Mean" : "SavedMean");
   const std::string inverse =
       o.given("Variance") ? o.unary("rsqrt", o.scale(o.in("Variance"), 1, epsilon)) : o.in("SavedVariance");

@@ -96,7 +96,7 @@ template <class T> struct Forward : ForwardSlots {
     if (to && to != from) std::copy(from, from + c[in].numel(), to);
   }
 
-  // Those that are not measured are the moving ones, which stay as they are.
+  // Measures the statistics of the batch, or returns the moving ones unchanged.
   Statistics statistics(KernelContext& c, const Dims& d) {
     const bool pass = passes_through(d, fixed), measured = !pass && !fixed && d.per_channel() > 0;
     const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();

@@ -4,7 +4,7 @@
 
 namespace anabranch::device {
 
-template <class T> struct Normalised {
+template <class T> struct Normalized {
   const Compute<T>*used, *inverse;
   AB_HD void begin(int64_t channel, Compute<T>& base, Compute<T>& scale) const {
     base = used[channel];
@@ -121,7 +121,7 @@ template <class T, int kPack> struct LastGrad {
   template <class Gradient> int add_up(const T* dy, const Gradient& gradient) const {
     const LastLay lay(a.outer, a.channels, kPack, kSumThreads);
     P* parts = kept + 2 * a.channels;
-    const LastSums<T, kPack, Normalised<T>, Gradient> sums{lay, x, dy, {used, inverse}, parts, gradient};
+    const LastSums<T, kPack, Normalized<T>, Gradient> sums{lay, x, dy, {used, inverse}, parts, gradient};
     if (const int failed = each(launch, lay.threads(), sums)) return failed;
     const LastGradients<P> gradients{{lay, parts}, a.dscale.get<P>(), a.dbias.get<P>(), kept};
     return rows(launch, a.channels, lay.chunks, gradients);

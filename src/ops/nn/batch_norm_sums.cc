@@ -118,7 +118,7 @@ AB_OP(batch_norm_by_sums)
       }
     })
     .no_grad("inserted after the gradients")
-    .cpu<float, double>(OnHost<Normalise>())
+    .cpu<float, double>(OnHost<Normalize>())
     .device<float, double, float16, bfloat16>(Queued{"batch_norm_by_sums"});
 
 AB_OP(batch_norm_grad_by_sums)

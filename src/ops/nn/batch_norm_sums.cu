@@ -17,7 +17,7 @@ template <template <class T> class Body> struct EachChannel {
 };
 
 AB_KERNEL("batch_norm_sums", EachChannel<nn::AddUp>, float, double, half, bfloat16);
-AB_KERNEL("batch_norm_by_sums", EachChannel<nn::Normalise>, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_by_sums", EachChannel<nn::Normalize>, float, double, half, bfloat16);
 AB_KERNEL("batch_norm_grad_by_sums", EachChannel<nn::Differentiate>, float, double, half, bfloat16);
 
 }  // namespace anabranch::device

@@ -66,7 +66,7 @@ template <class T> struct NormBySums {
   }
 
   // y, and the moving statistics, from the sums of x over all slices.
-  template <class L> AB_HD void normalise(const L& lanes, int64_t k) const {
+  template <class L> AB_HD void normalize(const L& lanes, int64_t k) const {
     const double n = sums.count(), middle = n > 0 ? sums.first(k) / n : 0;
     const double spread = n > 0 ? sums.second(k) / n - middle * middle : 0;
     const double v = spread < 0 ? 0 : spread;  // keeps NaN
@@ -107,9 +107,9 @@ template <class T> struct AddUp {
   NormBySums<T> norm;
   template <class L> AB_HD void operator()(const L& lanes, int64_t k) const { norm.add_up(lanes, k); }
 };
-template <class T> struct Normalise {
+template <class T> struct Normalize {
   NormBySums<T> norm;
-  template <class L> AB_HD void operator()(const L& lanes, int64_t k) const { norm.normalise(lanes, k); }
+  template <class L> AB_HD void operator()(const L& lanes, int64_t k) const { norm.normalize(lanes, k); }
 };
 template <class T> struct Differentiate {
   NormBySums<T> norm;

@@ -39,7 +39,7 @@ template <class T> struct Loops {
   void (*combine)(const Part& part, Gradient<T> g, const T* x, const Slopes<T>& by, T* dx);
 };
 
-// Those of float or double for this machine.
+// The loops for float or double on this machine.
 template <class T> const Loops<T>& loops();
 template <> const Loops<float>& loops<float>();
 template <> const Loops<double>& loops<double>();

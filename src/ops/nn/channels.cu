@@ -1,4 +1,4 @@
-// Channels of images on devices, as [outer, channels, inner]: "lrn" over neighbouring channels, "affine_channel" with a
+// Channels of images on devices, as [outer, channels, inner]: "lrn" over neighboring channels, "affine_channel" with a
 // scale and a bias per channel, with "_grad".
 #include <cmath>
 
@@ -7,11 +7,11 @@
 
 namespace anabranch::device {
 
-// The neighbours of channel k, clipped at the ends.
+// The neighbors of channel k, clipped at the ends.
 struct ChannelWindow {
   int64_t channels, inner, n;
   explicit ChannelWindow(const LrnArgs& a) : channels(a.channels), inner(a.inner), n(a.n) {}
-  // The sum of term(element) over the neighbours of element i.
+  // The sum of term(element) over the neighbors of element i.
   template <class T, class Term> AB_HD Compute<T> sum(int64_t i, Term term) const {
     const int64_t k = i / inner % channels, from = k - (n - 1) / 2;
     const int64_t first = from > 0 ? from : 0, end = from + n < channels ? from + n : channels;
@@ -106,13 +106,13 @@ struct AffineChannelGrad {
     }
     AB_HD void put(int64_t k, Wide total) const { store(to + k, static_cast<Compute<T>>(total)); }
   };
-  static Neighbours neighbours(const Args& a) { return a.inner == 1 ? Neighbours::kRows : Neighbours::kElements; }
+  static Neighbors neighbors(const Args& a) { return a.inner == 1 ? Neighbors::kRows : Neighbors::kElements; }
   template <class T> static size_t room(const Args& a) {
-    return fold_room<double>(a.channels, a.outer * a.inner, neighbours(a));
+    return fold_room<double>(a.channels, a.outer * a.inner, neighbors(a));
   }
   template <class T> static int sum(const Launch& launch, const Args& a, const T* x, const DeviceOut& to) {
     if (!to.there()) return 0;
-    return fold_rows(launch, a.channels, a.outer * a.inner, neighbours(a),
+    return fold_rows(launch, a.channels, a.outer * a.inner, neighbors(a),
                      Sums<T>{x, a.dy.get<T>(), to.get<T>(), a.channels, a.inner}, launch.workspace.get<double>());
   }
   template <class T> static int run(const Launch& launch, const Args& a) {

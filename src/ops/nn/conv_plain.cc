@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kGrainFlops = 4e5;
 
-struct Strides {  // distances between neighbours in an image or volume
+struct Strides {  // distances between neighbors in an image or volume
   int64_t channel;
   Extents axis;
   Strides(bool channels_last, int64_t channels, const Extents& e) : channel(channels_last ? 1 : volume(e)) {

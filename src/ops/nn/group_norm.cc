@@ -243,7 +243,7 @@ AB_OP(instance_norm)
     .grad_reads({"X", "Scale"}, {"SavedMean", "SavedVariance"});
 AB_GRAD(instance_norm).with(backward_of(kInstance)).grad(second_order::through([](second_order::Ops& o) {
   const int rank = o.rank(o.in("X"));
-  normalised_gradient(o, {axes_without(rank, 0, 1), axes_without(rank, 1, 1), 1, o.attr<float>("epsilon")});
+  normalized_gradient(o, {axes_without(rank, 0, 1), axes_without(rank, 1, 1), 1, o.attr<float>("epsilon")});
 }));
 
 }  // namespace

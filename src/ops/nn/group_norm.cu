@@ -140,16 +140,16 @@ struct GroupNormGrad {
     }
     AB_HD void put(int64_t channel, Wide total) const { store(to + channel, static_cast<Compute<T>>(total)); }
   };
-  static Neighbours neighbours(const Args& a) {
-    return a.flags & kChannelsLast ? Neighbours::kRows : Neighbours::kElements;
+  static Neighbors neighbors(const Args& a) {
+    return a.flags & kChannelsLast ? Neighbors::kRows : Neighbors::kElements;
   }
   template <class T> static size_t room(const Args& a) {
-    return a.mean.there() || a.variance.there() ? fold_room<double>(a.channels, a.samples * a.inner, neighbours(a)) : 0;
+    return a.mean.there() || a.variance.there() ? fold_room<double>(a.channels, a.samples * a.inner, neighbors(a)) : 0;
   }
   template <class T, bool kOfScale> static int channels(const Launch& launch, const Args& a) {
     const DeviceOut to = kOfScale ? a.mean : a.variance;
     if (!to.there()) return 0;
-    return fold_rows(launch, a.channels, a.samples * a.inner, neighbours(a),
+    return fold_rows(launch, a.channels, a.samples * a.inner, neighbors(a),
                      Channels<T, kOfScale>{Operands<T>(a), to.get<T>()}, launch.workspace.get<double>());
   }
   template <class T> static int run(const Launch& launch, const Args& a) {

@@ -199,7 +199,7 @@ AB_GRAD(layer_norm)
       AB_CHECK(begin == rank - 1, Unsupported,
                "layer_norm: second-order gradients are supported only over the last axis, got begin_norm_axis {} of {}",
                begin, rank);
-      normalised_gradient(o, {{begin}, axes_without(rank, begin, begin), begin, o.attr<float>("epsilon")});
+      normalized_gradient(o, {{begin}, axes_without(rank, begin, begin), begin, o.attr<float>("epsilon")});
     }))
     .infer(infer_grad)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel { return Backward<T>(op); })

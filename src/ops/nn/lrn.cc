@@ -1,4 +1,4 @@
-// Normalizes each element by its neighbours in other channels.
+// Normalizes each element by its neighbors in other channels.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -102,7 +102,7 @@ device::LrnArgs lrn_args(const Rule<double>& rule, const Tensor& x) {
 }
 
 AB_OP(lrn)
-    .doc("MidOut = k + alpha times the sum of X^2 over n neighbouring channels; Out = X / MidOut^beta.")
+    .doc("MidOut = k + alpha times the sum of X^2 over n neighboring channels; Out = X / MidOut^beta.")
     .source("Krizhevsky et al., NIPS 2012")
     .in("X", "[N, C, H, W] or [N, H, W, C] float")
     .out("Out", "like X")
@@ -150,7 +150,7 @@ AB_OP(lrn)
 
 AB_GRAD(lrn)
     .doc(
-        "X@GRAD = MidOut^-beta Out@GRAD - 2 alpha beta X times the sum of Out Out@GRAD / MidOut over neighbouring "
+        "X@GRAD = MidOut^-beta Out@GRAD - 2 alpha beta X times the sum of Out Out@GRAD / MidOut over neighboring "
         "channels.")
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [rule = Rule<T>(op), x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"), dout = op.in("Out@GRAD"),

@@ -1,4 +1,4 @@
-// The maximum of a few neighbouring channels.
+// The maximum of a few neighboring channels.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -35,7 +35,7 @@ template <class Fn> void each_group(const Dims& d, Fn&& fn) {
 }
 
 AB_OP(maxout)
-    .doc("Out = the maximum of each group of `groups` neighbouring channels.")
+    .doc("Out = the maximum of each group of `groups` neighboring channels.")
     .source("Goodfellow et al., ICML 2013, arXiv:1302.4389")
     .in("X", "[N, C, H, W] or [N, H, W, C] float")
     .out("Out", "like X, with C / groups channels")

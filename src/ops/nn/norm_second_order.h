@@ -8,14 +8,14 @@
 namespace anabranch::nn {
 
 // Statistics over `axes` of X; the vectors Scale and Bias extend along `scale_axis`.
-struct Normalised {
+struct Normalized {
   std::vector<int32_t> axes, rest;  // rest: all axes except that of Scale
   int scale_axis;
   float epsilon;
 };
 
 // X@GRAD, Scale@GRAD and Bias@GRAD from X, Scale and Y@GRAD; statistics are those of X.
-inline void normalised_gradient(second_order::Ops& o, const Normalised& n) {
+inline void normalized_gradient(second_order::Ops& o, const Normalized& n) {
   const std::string x = o.in("X"), dy = o.in("Y@GRAD");
   const std::string centred = o.sub(x, o.mean(x, n.axes, true));
   const std::string inverse = o.unary("rsqrt", o.scale(o.mean(o.square(centred), n.axes, true), 1, n.epsilon));

@@ -9,7 +9,7 @@
 namespace anabranch::device {
 
 // Planes of images in either layout: those of one channel, whose elements are step() apart. With channels last, a plane
-// may combine `pack` neighbouring channels, stored as one element of that width.
+// may combine `pack` neighboring channels, stored as one element of that width.
 template <class I> struct PoolPlanes {
   PoolWindowsOf<I> w;
   I channels, count;
@@ -71,7 +71,7 @@ template <class I> struct PoolRange {
   }
 };
 
-// Numbers of neighbouring channels, which a thread processes at once.
+// Numbers of neighboring channels, which a thread processes at once.
 template <class T, int kCount> struct PoolNumbers {
   Compute<T> at[kCount];
   AB_HD explicit PoolNumbers(Compute<T> x) {

@@ -8,7 +8,7 @@
 namespace anabranch::nn {
 
 // Outputs of a plane row by row: first the maximum of each column of inputs, through all planes of a volume, then of
-// neighbouring columns. Columns beyond the image hold the least number. Windows with many rows, or wider than the
+// neighboring columns. Columns beyond the image hold the least number. Windows with many rows, or wider than the
 // buffer of column maxima, are left to the caller.
 class MaxRows {
  public:

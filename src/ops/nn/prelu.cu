@@ -1,4 +1,4 @@
-// Rectifiers with learned slopes, and maxima of neighbouring channels, on devices: "prelu", "maxout", with "_grad".
+// Rectifiers with learned slopes, and maxima of neighboring channels, on devices: "prelu", "maxout", with "_grad".
 #include "ops/device/args_rows.h"
 #include "ops/device/fold_rows.h"
 
@@ -47,11 +47,11 @@ struct PreluGrad {
     }
     AB_HD void put(int64_t k, Wide total) const { store(to + k, static_cast<Compute<T>>(total)); }
   };
-  static Neighbours neighbours(const Args& a) {
-    return a.inner == 1 && a.alphas > 1 ? Neighbours::kRows : Neighbours::kElements;
+  static Neighbors neighbors(const Args& a) {
+    return a.inner == 1 && a.alphas > 1 ? Neighbors::kRows : Neighbors::kElements;
   }
   template <class T> static size_t room(const Args& a) {
-    return a.dalpha.there() ? fold_room<double>(a.alphas, a.outer * a.inner, neighbours(a)) : 0;
+    return a.dalpha.there() ? fold_room<double>(a.alphas, a.outer * a.inner, neighbors(a)) : 0;
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
     const T *x = a.x.get<T>(), *dy = a.dy.get<T>();
@@ -60,7 +60,7 @@ struct PreluGrad {
       if (const int failed = each(launch, a.outer * a.alphas * a.inner, body)) return failed;
     }
     if (!a.dalpha.there()) return 0;
-    return fold_rows(launch, a.alphas, a.outer * a.inner, neighbours(a),
+    return fold_rows(launch, a.alphas, a.outer * a.inner, neighbors(a),
                      OfAlpha<T>{x, dy, a.dalpha.get<T>(), a.alphas, a.inner}, launch.workspace.get<double>());
   }
 };

@@ -8,7 +8,7 @@ namespace anabranch::device {
 // The workspace of a kernel with the norms of two arrays: the norms, partial sums, then kernel-specific data.
 struct NormSpace {
   static size_t parts_at() { return 2 * sizeof(double); }
-  static size_t end(int64_t rows, int64_t n) { return parts_at() + fold_room<double>(rows, n, Neighbours::kElements); }
+  static size_t end(int64_t rows, int64_t n) { return parts_at() + fold_room<double>(rows, n, Neighbors::kElements); }
 };
 
 // norms[row] = the Euclidean norm of x[row].
@@ -27,7 +27,7 @@ template <class T> struct Norms {
 
 template <class T> int take_norms(const Launch& launch, int64_t n, const T* a, const T* b) {
   unsigned char* space = launch.workspace.get<unsigned char>();
-  return fold_rows(launch, b ? 2 : 1, n, Neighbours::kElements, Norms<T>{{a, b}, reinterpret_cast<double*>(space)},
+  return fold_rows(launch, b ? 2 : 1, n, Neighbors::kElements, Norms<T>{{a, b}, reinterpret_cast<double*>(space)},
                    reinterpret_cast<double*>(space + NormSpace::parts_at()));
 }
 

@@ -44,16 +44,16 @@ template <template <class> class Fold, Finish kFinish = Finish::kAsItIs> struct 
   template <class T> using WideOf = FoldWide<Fold<Compute<T>>, T>;
 
   // Adjacent elements are folded together unless the innermost axis is kept.
-  static Neighbours neighbours(const Args& a) {
+  static Neighbors neighbors(const Args& a) {
     const auto step = [](const Axes<1>& axes) { return axes.rank ? axes.stride[0][axes.rank - 1] : INT64_MAX; };
-    return step(a.kept) < step(a.folded) ? Neighbours::kRows : Neighbours::kElements;
+    return step(a.kept) < step(a.folded) ? Neighbors::kRows : Neighbors::kElements;
   }
   template <class T> static size_t room(const Args& a) {
-    return fold_room<WideOf<T>>(a.kept.count(), a.folded.count(), neighbours(a));
+    return fold_room<WideOf<T>>(a.kept.count(), a.folded.count(), neighbors(a));
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
     const FoldBody<Fold<Compute<T>>, T> body{Walk<1>(a.kept), Walk<1>(a.folded), a.x.get<T>(), a.y.get<T>(), kFinish};
-    return fold_rows(launch, body.kept.count(), body.folded.count(), neighbours(a), body,
+    return fold_rows(launch, body.kept.count(), body.folded.count(), neighbors(a), body,
                      launch.workspace.get<WideOf<T>>());
   }
 };

@@ -41,7 +41,7 @@ template <class T> double softmax_row(const T* x, T* out, int64_t n) {
 }
 
 // The layout of the numbers of one sequence, in an array of `count` numbers. Each row of states has two additional
-// cells without a path, so that every state has two neighbours.
+// cells without a path, so that every state has two neighbors.
 struct CtcCells {
   int64_t rows, states;
   int64_t stride() const { return states + 2; }
@@ -70,7 +70,7 @@ template <class T> class CtcLattice {
   int64_t states() const { return 2 * count_ + 1; }
   CtcCells cells() const { return {rows_, states()}; }
   int64_t class_of(int64_t state) const { return state % 2 == 0 ? blank_ : labels_[state / 2]; }
-  // Minimum number of rows for the labels: equal neighbours need a blank between them, and so does a label that is the
+  // Minimum number of rows for the labels: equal neighbors need a blank between them, and so does a label that is the
   // blank itself, as in Fluid 1.8.5.
   int64_t rows_needed() const {
     int64_t n = count_;

@@ -130,8 +130,8 @@ class Panels {
   int64_t k_ = 0;
 };
 
-// What a step multiplies by packed weights: the first rows, `count` of them, of a matrix with rows ld apart; null: no
-// product. A tile of `width` units has one or more panels.
+// The operand that a step multiplies by packed weights: the first `count` rows of a matrix with rows ld apart; null if
+// there is no product. A tile of `width` units has one or more panels.
 struct StepProduct {
   const Panels& panels;
   const float* from;

@@ -83,11 +83,11 @@ struct SumBlock {
     AB_HD void put(int64_t, Wide total) const { *y = static_cast<T>(add ? static_cast<Wide>(*y) + total : total); }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return fold_rows(launch, 1, a.rows * a.width, Neighbours::kElements,
+    return fold_rows(launch, 1, a.rows * a.width, Neighbors::kElements,
                      Body<T>{a.x.get<T>(), a.y.get<T>(), a.width, a.row_x, a.add != 0}, launch.workspace.get<double>());
   }
   template <class T> static size_t room(const Args& a) {
-    return fold_room<double>(1, a.rows * a.width, Neighbours::kElements);
+    return fold_room<double>(1, a.rows * a.width, Neighbors::kElements);
   }
 };
 
@@ -107,11 +107,11 @@ struct ColumnSums {
     AB_HD void put(int64_t column, Wide total) const { y[column] = static_cast<T>(total); }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return fold_rows(launch, a.width, a.rows, Neighbours::kRows,
+    return fold_rows(launch, a.width, a.rows, Neighbors::kRows,
                      Body<T>{a.x.get<T>(), a.by.get<T>(), a.y.get<T>(), a.row_x, a.row_by},
                      launch.workspace.get<double>());
   }
-  template <class T> static size_t room(const Args& a) { return fold_room<double>(a.width, a.rows, Neighbours::kRows); }
+  template <class T> static size_t room(const Args& a) { return fold_room<double>(a.width, a.rows, Neighbors::kRows); }
 };
 
 AB_KERNEL("gather_rows", GatherRows, float, double);

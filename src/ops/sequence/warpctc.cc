@@ -61,9 +61,9 @@ void infer(InferContext& c) {
   AB_CHECK(blank >= 0 && (classes < 0 || blank < classes), InvalidArgument,
            "blank must be a class of Logits {}, got {}", x.str(), blank);
   if (c.runtime() && !dense(c)) {
-    const int64_t labelled = count(lod_of(c, "Label").front());
-    AB_CHECK(labelled == batch, InvalidArgument,
-             "Logits and Label must have the same number of sequences, got {} and {}", batch, labelled);
+    const int64_t labeled = count(lod_of(c, "Label").front());
+    AB_CHECK(labeled == batch, InvalidArgument,
+             "Logits and Label must have the same number of sequences, got {} and {}", batch, labeled);
   }
   c.set_out("WarpCTCGrad", Shape{rows, batch, classes}, c.in("Logits").dtype);
   c.set_out("Loss", Shape{batch, 1}, c.in("Logits").dtype);

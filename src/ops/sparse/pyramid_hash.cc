@@ -216,7 +216,7 @@ void hash_attrs(OpDef& def) {
 
 AB_OP(pyramid_hash)
     .doc(
-        "Out = an embedding of each sequence of 2 to pyramid_layer neighbouring words of each text, shortest first. "
+        "Out = an embedding of each sequence of 2 to pyramid_layer neighboring words of each text, shortest first. "
         "Its parts of rand_len numbers start in W at XXH32 of the words as float32, with the index of the part times "
         "rand_len as the seed, modulo space_len. A text without such sequences has a row of zeros.")
     .in("X", "[words, 1] int32 with one sequence per text")

@@ -11,7 +11,8 @@ AB_OP(gather)
     .in("Index", "[m] or [m, 1] int32 or int64: rows of X, which may repeat")
     .out("Out", "[m, ...], dtype of X")
     .attr<bool>("overwrite", true,
-                "gradient of a row that Index repeats: that of its last occurrence if true, the sum of all if false")
+                "gradient of a row that Index repeats. True: the gradient of its last occurrence. False: the sum over "
+                "its occurrences")
     .infer([](InferContext& c) {
       c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index")), c.in("X").dtype);
     })

@@ -1,4 +1,4 @@
-// Normalisation of channels by cuDNN and by kernels of ours, with a library that computes on the host what cuDNN would.
+// Normalization of channels by cuDNN and by kernels of ours, with a library that computes on the host what cuDNN would.
 #include <cmath>
 #include <vector>
 
@@ -64,7 +64,7 @@ void expect_near(const Floats& found, const std::vector<double>& expected, const
     EXPECT_NEAR(found[i], expected[i], 2e-5 * (1 + std::fabs(expected[i]))) << what << " " << i;
 }
 
-// A normalisation and its gradient, with what they must be, in float64.
+// A normalization and its gradient, with what they must be, in float64.
 struct Norm {
   explicit Norm(const BatchNormDesc& d)
       : d(d),

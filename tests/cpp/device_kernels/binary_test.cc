@@ -105,7 +105,7 @@ TYPED_TEST(DeviceBinary, SumsOfColumns) {
       launch(key_of<T>(std::string("binary_grad/") + name), a);
       expect_all(dy, *name == 'a' ? sums : negative, name, 4);
       const int64_t packs = sizeof(T) < 8 && columns == 128 ? 16 / static_cast<int64_t>(sizeof(T)) : 1;
-      const int64_t chunks = cut_of(wide, kRows, Neighbours::kRows).chunks;
+      const int64_t chunks = cut_of(wide, kRows, Neighbors::kRows).chunks;
       if (!last_launched().empty()) {
         EXPECT_EQ(last_launched()[0], (Launched{wide / packs * chunks, 1})) << name;
       }

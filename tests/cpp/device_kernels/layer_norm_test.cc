@@ -145,7 +145,7 @@ TYPED_TEST(DeviceRowNorms, LayerNormOfManyRows) {
     const bool packs = sizeof(T) <= 4 && width % 4 == 0;
     if (!last_launched().empty()) {
       ASSERT_EQ(last_launched().size(), 2u);
-      const int64_t chunks = cut_of(static_cast<int64_t>(width), kRows, Neighbours::kRows).chunks;
+      const int64_t chunks = cut_of(static_cast<int64_t>(width), kRows, Neighbors::kRows).chunks;
       ASSERT_GT(chunks, 1);
       EXPECT_EQ(last_launched()[0], (Launched{chunks * static_cast<int64_t>(packs ? width / 4 : width), 1}));
     }

@@ -1,4 +1,4 @@
-// "update_many/<rule>" takes gradients as they come, and neighbours at once: the bits are those of "update/<rule>" by
+// "update_many/<rule>" takes gradients as they come, and neighbors at once: the bits are those of "update/<rule>" by
 // gradients that were widened and divided before.
 #include <memory>
 

@@ -142,7 +142,7 @@ def test_other_shapes_in_one_process_are_an_error_in_all():
 
 @pytest.mark.parametrize("shared", ["1", "0"])
 def test_a_process_that_does_not_come_is_named(shared):
-    done = finish(start(2, SUMS % ("", "time.sleep(6 * rank * (step == 3))"), FLAGS_collective_deadline="700",
+    done = finish(start(2, SUMS % ("", "time.sleep(3 * rank * (step == 3))"), FLAGS_collective_deadline="700",
                         FLAGS_collective_shared_memory=shared))
     assert "has not come to it for 0.7 s" in done[0][1] and "rank 1 (127.0.0.1:" in done[0][1]
     assert all(code == 1 for code, _ in done)

@@ -171,7 +171,7 @@ alike(feed_of((9, 4)), (0, 0, 0, 0), on_device=False, edit=guarded)
 @pytest.mark.parametrize("half", [None, "bfloat16", "float16"])
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_residual_net_as_users_write_it(half, devices):
-    """Channels first, rows of any number: a block whose shortcut is normalised, too, and two with what came before.
+    """Channels first, rows of any number: a block whose shortcut is normalized, too, and two with what came before.
     Later steps launch graphs."""
     run(TRAINED + f"""
 fluid.set_flags({{"FLAGS_enable_cublas_tensor_op_math": True, "FLAGS_device_graphs": 2}})

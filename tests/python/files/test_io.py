@@ -121,7 +121,7 @@ def test_wrong_shape_and_partial_files(net, tmp_path):
         fluid.io.load_params(exe, str(tmp_path / "each"), main)
 
 
-def test_uninitialised_variables_are_not_saved(net, tmp_path):
+def test_uninitialized_variables_are_not_saved(net, tmp_path):
     main, exe, _ = net
     with fluid.scope_guard(fluid.Scope()):
         with pytest.raises(fluid.core.EnforceNotMet, match="fc_0.b_0"):

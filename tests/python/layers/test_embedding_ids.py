@@ -58,7 +58,7 @@ def test_minus_one_is_an_id_like_others(run):
     (np.array([0.1], "float64"), "the double 0.1"),
     (np.array([12345.0], "float64"), "the double 12345"),
 ])
-def test_floats_are_recognised(run, written, said):
+def test_floats_are_recognized(run, written, said):
     text = message(run, [None, 1], ids(3, written.view("int64")[0]))
     assert said in text and "are the ids floats?" in text
 

@@ -99,7 +99,7 @@ def trainer_id():
     parallel({"x": ones(4, 4)}, build_strategy=build)
 
 
-def twice_initialised():
+def twice_initialized():
     start = fluid.default_startup_program().global_block()
     out = start.create_var(name="w", shape=[4, 2], dtype="float32", persistable=True)
     for _ in range(2):
@@ -189,7 +189,7 @@ TABLE = [
     ("32 attrs", lambda: append(attrs=[1]), TypeError, "list"),
     ("33 redefined", lambda: (block().create_var(name="v", shape=[2], dtype="float32"),
                               block().create_var(name="v", shape=[3], dtype="float32")), ValueError, "v"),
-    ("34 twice", twice_initialised, RuntimeError, "w"),
+    ("34 twice", twice_initialized, RuntimeError, "w"),
     ("36 lod", bad_lod, Enforce, "9"),
     ("36 create", lambda: fluid.create_lod_tensor(ones(5, 1), [[1, 1]], CPU()), AssertionError, "5"),
     ("37 dtype", lambda: block().create_var(name="q", shape=[2], dtype="float31"), ValueError, "float31"),

@@ -106,7 +106,7 @@ def test_python_attributes_survive_clone():
     assert copy.block.program is not w.block.program
 
 
-def test_parameter_is_initialised_once():
+def test_parameter_is_initialized_once():
     fluid.layers.fc(fluid.data("x", [None, 4]), 2, param_attr="w")
     fluid.layers.fc(fluid.data("x2", [None, 4]), 2, param_attr="w")
     writers = [op for op in fluid.default_startup_program().global_block().ops if "w" in op.output_arg_names]

@@ -1,4 +1,4 @@
-"""ParamAttr in all its short forms, LayerHelper, weight normalisation."""
+"""ParamAttr in all its short forms, LayerHelper, weight normalization."""
 import numpy as np
 import pytest
 

@@ -217,7 +217,7 @@ def test_a_ledger_goes_on_where_it_ended(tmp_path):
         assert [json.loads(line)["verdict"] for line in lines] == ["failed", "not reached"]
 
 
-def test_a_site_that_only_loading_reaches_is_run_by_tests_of_its_neighbours(tmp_path, monkeypatch):
+def test_a_site_that_only_loading_reaches_is_run_by_tests_of_its_neighbors(tmp_path, monkeypatch):
     rows = [{"test": "load", "s": 0, "ok": True, "hits": [3]}, {"test": "Cpp.Test", "s": 1, "ok": True, "hits": [2]},
             {"test": "a.py::far", "s": 1, "ok": True, "hits": [1]},
             {"test": "a.py::near", "s": 1, "ok": True, "hits": [2]},

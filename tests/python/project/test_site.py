@@ -135,9 +135,9 @@ def test_the_picture_of_lesson_3_shows_what_its_program_learns():
     cells = draw_lessons.CELLS / draw_lessons.SIZE
     painted = [[None] * draw_lessons.CELLS for _ in range(draw_lessons.CELLS)]
     boxes = r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="\d+" fill="(#\w+)"'
-    for x, y, width, colour in re.findall(boxes, there):
+    for x, y, width, color in re.findall(boxes, there):
         for i in range(round(float(width) * cells)):
-            painted[round(float(y) * cells)][round(float(x) * cells) + i] = draw_lessons.COLOURS.index(colour)
+            painted[round(float(y) * cells)][round(float(x) * cells) + i] = draw_lessons.COLOURS.index(color)
     equal = sum(a == b for row, other in zip(painted, classes) for a, b in zip(row, other))
     assert equal > 0.97 * draw_lessons.CELLS ** 2, "tools/draw_lessons.py must draw it again"
 

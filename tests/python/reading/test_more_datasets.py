@@ -108,7 +108,7 @@ def test_pictures_and_labels_of_pixels():
     assert [len(part) for part in parts] == [3, 2, 1]
     for k, (picture, labels) in enumerate(parts[0]):
         assert picture.shape == (4 + k, 6, 3) and labels.shape == (4 + k, 6)
-        assert picture.dtype == labels.dtype == "uint8" and labels.max() < 21  # places in the palette, no colours
+        assert picture.dtype == labels.dtype == "uint8" and labels.max() < 21  # places in the palette, no colors
     np.testing.assert_array_equal(parts[2][0][1], parts[0][2][1])
 
 

@@ -104,7 +104,7 @@ def test_each_mean_of_a_loss_is_weighted_by_its_own_count(replicas, reduce):
 
 
 def two_losses(second):
-    """A model with two losses that are minimised in turn; the first is the one that is given out."""
+    """A model with two losses that are minimized in turn; the first is the one that is given out."""
     def model():
         x = fluid.data("x", [None, 4], "float32")
         y = fluid.data("y", [None, 1], "float32")

@@ -1,5 +1,6 @@
 """The command line: every command says what it takes, and what shells are told is what the commands take."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -151,3 +152,30 @@ def test_the_manual_page_is_troff_without_a_warning():
     command = ["groff", "-ww", "-man", "-Tascii", "-P-cbou"]
     done = subprocess.run(command, input=shell.man(), capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == "" and "anabranch COMMAND ..." in done.stdout
+
+
+WITHOUT = """
+import sys
+sys.modules[sys.argv[1]] = None
+from anabranch.__main__ import COMMANDS, main
+for name in COMMANDS:
+    try:
+        code = main([name, "--help"])
+    except SystemExit as done:
+        code = done.code
+    print("status of", name, code, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("module, said", [
+    ("numpy", "NumPy is not installed for Python "),
+    ("anabranch._core", "the compiled module anabranch._core is missing or cannot be loaded by Python ")])
+def test_an_incomplete_installation_is_named_with_the_command_that_completes_it(module, said):
+    """No command ends with a traceback; the others do not need what is missing."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT, module], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    failed = [line.split()[2] for line in done.stderr.splitlines() if re.match(r"status of \w+ 1$", line)]
+    assert done.stderr.count("status of ") == len(commands.COMMANDS) and {"doctor", "summary", "tune"} <= set(failed)
+    for name in failed:
+        assert "anabranch %s: %s" % (name, said) in done.stderr
+    assert done.stderr.count("%s -m pip install " % sys.executable) == len(failed)

@@ -42,7 +42,7 @@ def sequences():
 #: name: (loss, batches, operators that take operands of bfloat16)
 MODELS = {
     "residual": (residual, images, {"conv2d", "conv2d_grad", "mul", "mul_grad"}),
-    "encoder": (lambda: encoders.labelled(2, 4, 16, 32)[0], sequences, {"mul", "mul_grad", "matmul", "matmul_grad"}),
+    "encoder": (lambda: encoders.labeled(2, 4, 16, 32)[0], sequences, {"mul", "mul_grad", "matmul", "matmul_grad"}),
 }
 
 

@@ -15,7 +15,7 @@ def run(recompute, steps=3):
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     main.random_seed = startup.random_seed = 3
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
-        loss, ends = encoders.labelled(DEPTH, HEADS, POSITIONS, WIDTH)
+        loss, ends = encoders.labeled(DEPTH, HEADS, POSITIONS, WIDTH)
         optimizer = fluid.optimizer.Adam(1e-3)
         if recompute:
             optimizer = fluid.optimizer.RecomputeOptimizer(optimizer)

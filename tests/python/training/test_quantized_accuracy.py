@@ -35,13 +35,7 @@ def test_quantization_after_training(name, tmp_path):
         assert abs(small_models.measure(fluid, name, quantized) - reached) < 0.01 * reached
         assert small_models.measure(fluid, name, quantized + "_int8") == small_models.measure(fluid, name, quantized)
         assert weights_in(quantized + "_int8", ".int8") < 0.3 * weights_in(trained)
-
-
-@pytest.mark.slow(12)
-def test_few_bits_cost_more(tmp_path):
-    trained = str(tmp_path / "float")
-    small_models.train(fluid, "mobile", trained)
-    small_models.quantize(fluid, "mobile", trained, str(tmp_path / "few"), "abs_max", weight_bits=2,
-                          activation_bits=2)
-    lost = small_models.measure(fluid, "mobile", trained) - small_models.measure(fluid, "mobile", str(tmp_path / "few"))
-    assert lost > 0.1
+    if name == "mobile":
+        few = str(tmp_path / "few")
+        small_models.quantize(fluid, name, trained, few, "abs_max", weight_bits=2, activation_bits=2)
+        assert reached - small_models.measure(fluid, name, few) > 0.1, "few bits cost more"

@@ -1,7 +1,7 @@
-"""Cases: normalisation, losses and metrics."""
+"""Cases: normalization, losses and metrics."""
 from .common import I, X, case, im
 
-# ---- normalisation
+# ---- normalization
 case('bn', lambda f, L: L.batch_norm(im(f)))
 case('bn_full', lambda f, L: L.batch_norm(im(f), act='relu', momentum=0.8, epsilon=0.001, param_attr='s', bias_attr='b', moving_mean_name='mm', moving_variance_name='mv', name='bn'))
 case('bn_2d', lambda f, L: L.batch_norm(X(f, None, 5), is_test=True))

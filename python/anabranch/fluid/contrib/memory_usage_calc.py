@@ -30,7 +30,7 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     ``fluid.memory_report`` reports the memory in use.
 
     Args:
-        program (Program): program, of which only the global block is counted.
+        program (Program): program whose global block is counted; other blocks are not.
         batch_size (int): value of unknown extents.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``fluid.framework.IrGraph``: a program as a graph, with the methods by which scripts rewrite it."""
+"""``fluid.framework.IrGraph``: a program as a graph, with the methods that scripts use to rewrite it."""
 from __future__ import annotations
 
 import os

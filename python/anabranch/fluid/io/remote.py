@@ -91,7 +91,7 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
 
     Args:
         dirname (str): folder of whole variables, one file each; or a checkpoint of ``fleet.save_persistables`` with a
-            ``mode``, or a folder of those, of which the latest whole one is used.
+            ``mode``, or a folder of such checkpoints, whose latest complete one is used.
         program (Program): the server's.
         endpoint (str): the server.
 

@@ -74,8 +74,8 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     Args:
         input (Variable): [n, ...], any dtype.
         index (Variable): [m] or [m, 1], int32 or int64: rows of input, which may repeat.
-        overwrite (bool): gradient of a row that index repeats: that of its last occurrence if true, the sum of all if
-            false. Default True.
+        overwrite (bool): gradient of a row that index repeats. True: the gradient of its last occurrence. False: the
+            sum over its occurrences. Default True.
 
     Returns:
         Variable: [m, ...], dtype of input.

@@ -118,7 +118,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
 def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
     """Computes the corners of text boxes from offsets: 4 * x - input in even channels, 4 * y - input in odd channels.
 
-    x and y are the column and the row in the map, each of which corresponds to 4 pixels. Source: Zhou et al., EAST,
+    x and y are the column and the row in the map; a column or row corresponds to 4 pixels. Source: Zhou et al., EAST,
     arXiv:1704.03155.
 
     Args:

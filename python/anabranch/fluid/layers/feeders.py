@@ -24,7 +24,7 @@ __all__ = ["py_reader", "create_py_reader_by_data", "read_file", "double_buffer"
 
 
 class _Described:
-    """A tensor of a batch for which no Variable exists yet."""
+    """A tensor of a batch that has no Variable yet."""
 
     def __init__(self, shape, dtype, lod_level, need_check_feed, name):
         self.shape = [-1 if extent is None else int(extent) for extent in shape]

@@ -127,7 +127,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
     if len(loop_vars) == 0:
         raise InvalidValue("while_loop: loop_vars must not be empty")
     going_on = cond(*loop_vars)
-    _one_bool(going_on, "what cond returns", "while_loop")
+    _one_bool(going_on, "the result of cond", "while_loop")
     with While(going_on, is_test, name).block():
         made = body(*loop_vars)
         if not isinstance(made, (list, tuple)):

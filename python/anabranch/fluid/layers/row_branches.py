@@ -17,8 +17,7 @@ __all__ = ["IfElse"]
 
 
 def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[Variable, Variable]:
-    """Splits the sequences of ``input`` (or its rows, if it has none) into those for which ``mask`` is true and the
-    others."""
+    """Splits the sequences of ``input``, or its rows if it has no sequences, by ``mask``: true and false."""
     check.variable(input, "input", "split_lod_tensor")
     check.variable(mask, "mask", "split_lod_tensor")
     helper = LayerHelper("split_lod_tensor")

@@ -1,4 +1,4 @@
-"""Selection of one of several variables by an index: the operators by which ``cond`` joins its branches."""
+"""Selection of one of several variables by an index. ``cond`` joins its branches with these operators."""
 from __future__ import annotations
 
 from collections.abc import Sequence

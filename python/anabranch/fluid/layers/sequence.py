@@ -93,8 +93,8 @@ def sequence_last_step(input: Variable) -> Variable:
 def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filter_stride: int = 1, padding: bool = True,
                   padding_start: int | None = None, bias_attr: Attr = None, param_attr: Attr = None,
                   act: str | None = None, name: str | None = None) -> Variable:
-    """Convolution along each sequence: row t of the result depends on ``filter_size`` rows of its sequence, the first
-    of which is row t + padding_start.
+    """Convolution along each sequence: row t of the result depends on ``filter_size`` rows of its sequence, starting
+    with row t + padding_start.
 
     Args:
         input (Variable): [rows, D] with sequences, float32 or float64.

@@ -36,8 +36,8 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
         is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds, which are ignored.
         im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
         rpn_batch_size_per_im (int): maximum number of anchors per image. Default 256.
-        rpn_straddle_thresh (float): maximum distance in pixels by which an anchor may extend beyond the image. Other
-            anchors are ignored. A negative number means no limit. Default 0.0.
+        rpn_straddle_thresh (float): number of pixels that an anchor may extend beyond the image. Other anchors are
+            ignored. A negative number means no limit. Default 0.0.
         rpn_fg_fraction (float): maximum share of foreground anchors. Default 0.5.
         rpn_positive_overlap (float): minimum overlap of the foreground. Default 0.7.
         rpn_negative_overlap (float): upper bound of the overlap of the background. Default 0.3.
@@ -163,7 +163,7 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
         fg_thresh (float): minimum overlap of the foreground. Default 0.25.
         bg_thresh_hi (float): upper bound of the overlap of the background. Default 0.5.
         bg_thresh_lo (float): lower bound of the overlap of the background. Default 0.0.
-        bbox_reg_weights (list): 4 numbers by which the offsets are divided. Default [0.1, 0.1, 0.2, 0.2].
+        bbox_reg_weights (list): 4 divisors of the offsets. Default [0.1, 0.1, 0.2, 0.2].
         class_nums (int): number of classes, including the background.
         use_random (bool): True samples the candidates at random; False takes the first ones. Default True.
         is_cls_agnostic (bool): stores the offsets of every class at class 1. Default False.

@@ -66,17 +66,17 @@ class CoreDataset:
         self._of.global_shuffle()
 
     def set_data_feed_desc(self, desc: str) -> None:
-        """Accepts the description of the data set itself, ``desc()``.
+        """Does nothing if ``desc`` equals ``desc()`` of the data set, and refuses any other description.
 
         Raises:
-            RuntimeError: it is a different one: use ``set_use_var`` and the other settings.
+            RuntimeError: the description differs: use ``set_use_var`` and the other settings instead.
         """
         if desc != self._of.desc():
             raise NotAllowed("set_data_feed_desc: the description must be that of the data set: set slots with "
                              "set_use_var, and other values with the other settings")
 
     def set_generate_unique_feasigns(self, generate_uni_feasigns: bool) -> None:
-        """Raises NotImplementedError unless it is False."""
+        """Raises NotImplementedError unless ``generate_uni_feasigns`` is False."""
         self._of.set_generate_unique_feasigns(generate_uni_feasigns, 1)
 
     def get_data_feed_desc(self) -> str:

@@ -1,4 +1,4 @@
-"""Errors of a run, with what only the caller's feeds can tell: a feed that is missing, holds NaN, or has too few
+"""Errors of a run, with details that only the caller's feeds show: a feed that is missing, holds NaN, or has too few
 samples."""
 from __future__ import annotations
 

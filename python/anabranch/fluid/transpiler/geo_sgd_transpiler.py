@@ -139,7 +139,8 @@ def _agree_on_first_rows(makers: list[Any]) -> None:
 
 
 def _leave_rules_to_servers(makers: list[Any]) -> None:
-    """Copies of growable tables in workers have no rules, except that a score counts shows and clicks."""
+    """Removes limits, admission and expiry from the workers' copies of growable tables: the servers apply these rules.
+    Only copies with scores keep their policy, because they count shows and clicks."""
     for op in makers:
         for name, value in (("max_bytes", 0), ("evict", True), ("admit_count", 1), ("admit_probability", 1.0),
                             ("expire_after", 0), ("timed", False), ("shrink_every", 0)):
@@ -174,8 +175,8 @@ def _start(program: Any, startup: Any, placement: Placement, mode: Mode) -> None
 
 
 def _vars_info(program: Any, placement: Placement) -> dict[str, Any]:
-    """The communicator's record of each parameter: shards, servers, rows, whether its rows are sent separately, and
-    whether its update rule moves rows that no step has looked up."""
+    """Returns what the communicator needs to know about each parameter: its shards with their rows and servers, whether
+    rows are sent one by one, and whether its update rule also changes rows that no step has looked up."""
     updates = op_kinds.ops_by_param(program)
     return {name: {"var_names": [shard.name for shard in shards], "sections": [shard.rows for shard in shards],
                    "epmap": [shard.endpoint for shard in shards], "is_sparse": [placement.is_sparse(program, name)],

@@ -93,7 +93,7 @@ class Placement:
         return len(self.shards[name]) == 1
 
     def remote(self, name: str) -> bool:
-        """bool: whether this is a table of which workers do not receive the whole value."""
+        """bool: whether this is a table whose rows workers request one by one, instead of receiving the whole value."""
         return name in self.tables or self.shards[name][0].rows < 0
 
     def is_sparse(self, program: Any, name: str) -> bool:

@@ -26,7 +26,7 @@ class RemoteVariable(NamedTuple):
 
     @property
     def growable(self) -> bool:
-        """bool: whether it is a growable table, of which each part has the keys that hash to its server."""
+        """bool: whether it is a growable table. The part on each server has the keys that hash to this server."""
         return self.shape[:1] == (-1,)
 
 

@@ -1,4 +1,4 @@
-// Recognises a step of a recurrence as LSTM, GRU or simple cell, with the attributes of the op that replaces all steps.
+// Recognizes a step of a recurrence as LSTM, GRU or simple cell, with the attributes of the op that replaces all steps.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // Ops of a loop over sequences that do not feed the next step, such as the scores of a decoder: if they work row by
-// row, they can run once on all rows, after the loop. Recognises them, and copies ops.
+// row, they can run once on all rows, after the loop. Recognizes them, and copies ops.
 #pragma once
 #include <functional>
 #include <set>

@@ -1,10 +1,11 @@
-// Transposes that move the heads of an attention before its rows: fused_attention and its gradient make them redundant.
+// Removes the transposes between [batch, rows, heads, width] and [batch, heads, rows, width] around fused_attention,
+// which can read and write both layouts, as can its gradient.
 #pragma once
 #include "graph/match.h"
 
 namespace anabranch {
 
-// Those before and after each fused_attention, with those of its gradient. Returns their number.
+// Removes these transposes before and after each fused_attention and its gradient. Returns the number of matches.
 int fuse_transposed_heads(Graph& graph, const PassContext& context);
 
 }  // namespace anabranch

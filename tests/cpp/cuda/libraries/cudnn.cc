@@ -1,4 +1,4 @@
-// libcudnn.so.9 on the host: convolutions and normalisation of float, as cuDNN's documentation describes them, of any
+// libcudnn.so.9 on the host: convolutions and normalization of float, as cuDNN's documentation describes them, of any
 // layout that descriptors say.
 #include <cmath>
 #include <cstring>

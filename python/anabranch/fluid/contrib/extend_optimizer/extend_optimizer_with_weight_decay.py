@@ -19,7 +19,7 @@ class DecoupledWeightDecay:
     """The part of an optimizer that shrinks the weights before its own step: w -= coeff * w.
 
     Args:
-        coeff (float|Variable): fraction by which weights decay per step.
+        coeff (float|Variable): fraction of a weight that is subtracted per step.
         apply_decay_param_fun (callable, optional): name of a parameter -> bool; selects the parameters to decay.
             Default: all.
     """

@@ -25,7 +25,7 @@ def load_persistables_for_increment(dirname: str, executor: Any, program: Progra
 
     Args:
         dirname (str): folder of ``save_persistables``, a checkpoint of :class:`anabranch.Checkpoints`, or a folder of
-            checkpoints, of which the latest whole one is used. It need not have the table.
+            checkpoints, whose latest complete one is used. It need not have the table.
         executor (Executor): ignored; loading does not use it.
         program (Program): program to train.
         lookup_table_var (Variable|str): the table, or its name.

@@ -24,8 +24,8 @@ _DTYPES = {8: "int8", 16: "int16"}
 class WeightQuantization:
     """Stores the weights of a saved model as integers. Activations stay in float.
 
-    A weight becomes ``round(w / scale)``. Its operator gets the attribute ``<name>_quant_scale``, by which
-    ``fluid.io.load_inference_model`` converts the weight back: the model needs a quarter or half of the space on disk,
+    A weight becomes ``round(w / scale)``. Its operator gets the attribute ``<name>_quant_scale``, which
+    ``fluid.io.load_inference_model`` converts the weight back with: the model needs a quarter or half of the disk space,
     and the same memory when it runs.
 
     Args:

@@ -21,7 +21,7 @@ _FIRST_PORT, _PORTS = 60001, 3999
 
 
 class Job(NamedTuple):
-    """The job of which a scheduler started this process as a part."""
+    """The job of a scheduler to which this process belongs."""
 
     scheduler: str
     rank: int

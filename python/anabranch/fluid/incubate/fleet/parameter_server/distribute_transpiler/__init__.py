@@ -137,8 +137,9 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         """Runs a server's startup program, and loads its shards of a saved model.
 
         Args:
-            model_dir (str, optional): folder of ``save_persistables``, or of checkpoints, of which the last is loaded;
-                any number of servers may have written it. Default: the folder of ``anabranch launch --resume``, if any.
+            model_dir (str, optional): folder of ``save_persistables``, or folder of checkpoints, whose last one is
+                loaded; any number of servers may have written it. Default: the folder of ``anabranch launch --resume``,
+                if any.
 
         Raises:
             ValueError: ``minimize`` was not called, there is no such folder, or a file has the wrong shape.
