@@ -27,6 +27,8 @@ const std::vector<Pass>& pipeline() {
       kFuseRecurrent,
       kFuseSequenceSteps,
       kFuseUnrolled,
+      // gradients of slices: before images get their layouts
+      kSumSliceGradients,
       // convolutions with the ops after them: before images get their layouts
       kFuseConv,
       // layouts: before convolutions and normalizations fuse later ops

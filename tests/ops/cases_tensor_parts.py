@@ -67,3 +67,22 @@ for name, attrs in (("copy", {"copy_data": True}), ("constant", {"set_constant":
          dtypes=("float32",), outs={"Output": 2})
 case("coalesce_tensor", {"Input": [integers(3, dtype="int64"), integers(2, 2, dtype="int64")]}, {"dtype": 3, "copy_data": True},
      coalesced, name="int64", outs={"Output": 2})
+
+
+def sum_of_slices(i, a):
+    out, at = np.zeros(i["Like"].shape, i["X"][0].dtype), 0
+    for x, n in zip(i["X"], a["counts"]):
+        where = [slice(None)] * out.ndim
+        for k in range(at, at + n):
+            end = a["ends"][k]
+            where[a["axes"][k]] = slice(a["starts"][k], None if end < -99 else end, a["strides"][k])
+        at += n
+        out[tuple(where)] += x.reshape(out[tuple(where)].shape)
+    return out
+
+
+case("sum_slices", {"X": [real(3, 1, 5), real(3, 4, 5), real(3, 2, 2), real(3, 5)], "Like": real(3, 4, 5)},
+     {"counts": [1, 0, 2, 1], "axes": [1, 2, 1, 1], "starts": [2, 4, 0, 3], "ends": [3, -100, 3, 4],
+      "strides": [1, -3, 2, 1]}, sum_of_slices)
+case("sum_slices", {"X": [real(1, 5), real(2, 5)], "Like": real(3, 5)},
+     {"counts": [1, 1], "axes": [0, 0], "starts": [2, 0], "ends": [3, 2], "strides": [1, 1]}, sum_of_slices, name="tiles")

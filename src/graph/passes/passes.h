@@ -27,6 +27,7 @@ extern const Pass kSyncBatchNorm;
 extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;
 extern const Pass kShareSumGradients;
+extern const Pass kSumSliceGradients;
 extern const Pass kFuseAllReduce;
 extern const Pass kMixedPrecision;
 extern const Pass kStraightenBlocks;

@@ -12,6 +12,7 @@
 #include "ops/kernels/plain_product.h"
 #include "ops/kernels/row_product.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/tile_product.h"
 
 namespace anabranch {
 namespace {
@@ -36,6 +37,27 @@ void row_product(const GemmDims& d, float alpha, const Operands<float, float>& p
   for (int64_t j = 0; j < d.n; ++j) p.out[j] *= alpha;
 }
 
+// Up to here a call of the library costs more than the product; with fewer rows, copying B costs more.
+bool fits_tiles(const GemmDims& d) {
+  constexpr int64_t kMostWork = 3 << 14;
+  return d.m >= 4 && d.n >= 4 && d.k > 0 && d.k <= simd::TileProduct::kMostDepth && d.m * d.n * d.k <= kMostWork;
+}
+
+void tile_product(const GemmDims& d, float alpha, const Operands<float, float>& p) {
+  simd::tile_product({.m = d.m,
+                      .n = d.n,
+                      .k = d.k,
+                      .alpha = alpha,
+                      .a = p.a,
+                      .a_row = d.trans_a ? 1 : d.ld_a,
+                      .a_col = d.trans_a ? d.ld_a : 1,
+                      .b = p.b,
+                      .ld_b = d.ld_b,
+                      .trans_b = d.trans_b,
+                      .out = p.out,
+                      .ld_c = d.ld_c});
+}
+
 // For one chunk of C, whose first column is `column` of the whole.
 void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out) {
   if (e.row) simd::add_to_rows(out, d.ld_c, e.row + column, d.m, d.n);
@@ -44,8 +66,16 @@ void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out
   for (int64_t i = 0; i < d.m; ++i) e.act(out + i * d.ld_c, out + i * d.ld_c, d.n);
 }
 
-// The implementation that computes a product: plain loops, the library, or the loop for one row.
-enum class Way { kPlain, kLibrary, kRow };
+// The implementation that computes a product: plain loops, the library, or the loops for one row and for small
+// matrices.
+enum class Way { kPlain, kLibrary, kRow, kTiles };
+
+// library: the product is large enough for a call of it.
+template <class T> Way way_of(const GemmDims& d, bool library) {
+  if (!library) return Way::kPlain;
+  if (is_row_product(d)) return Way::kRow;
+  return std::is_same_v<T, float> && d.batch > 1 && fits_tiles(d) ? Way::kTiles : Way::kLibrary;
+}
 
 struct DimsLess {
   static auto key(const GemmDims& d) { return std::tie(d.m, d.n, d.k, d.trans_a, d.trans_b, d.ld_a, d.ld_b, d.ld_c); }
@@ -79,6 +109,7 @@ template <class T> struct Gemm<T>::Impl {
     }
     if constexpr (std::is_same_v<In, float>) {
       if (way == Way::kRow) return row_product(d, alpha, p);
+      if (way == Way::kTiles) return tile_product(d, alpha, p);
     }
     if constexpr (std::is_same_v<In, T>) plain_product<T>(d, alpha, p);
   }
@@ -168,7 +199,7 @@ void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, cons
   GemmDims plain = d;
   Operands<T, T> all = {a, b, out};
   if (!library && !epilogue.row) lengthen_loops(&plain, &all);
-  impl_->run(c, plain, all, !library ? Way::kPlain : is_row_product(d) ? Way::kRow : Way::kLibrary, epilogue);
+  impl_->run(c, plain, all, way_of<T>(d, library), epilogue);
 }
 
 template class Gemm<float>;
@@ -177,7 +208,7 @@ template class Gemm<double>;
 struct TaskGemm::Impl {
   float alpha;
   GemmDims dims;
-  bool library = false;
+  bool library = false, tiles = false;
   std::map<GemmDims, std::unique_ptr<DnnlProduct>, DimsLess> products;
   DnnlProduct* product = nullptr;
 };
@@ -190,7 +221,8 @@ void TaskGemm::prepare(const GemmDims& dims, int64_t tasks) {
   const GemmDims d = with_strides(dims);
   if (!(i.dims == d)) {
     i.dims = d;
-    i.library = d.k > 0 && d.m * d.n > kSmallWork / d.k;
+    i.tiles = fits_tiles(d);
+    i.library = !i.tiles && d.k > 0 && d.m * d.n > kSmallWork / d.k;
     if (i.products.size() >= kMaxShapesKept) i.products.clear();
     if (i.library) {
       auto& made = i.products[d];
@@ -204,6 +236,7 @@ void TaskGemm::prepare(const GemmDims& dims, int64_t tasks) {
 void TaskGemm::run(int64_t task, const float* a, const float* b, float* out) const {
   const Impl& i = *impl_;
   if (i.library) return i.product->run(static_cast<size_t>(task), Operands<float, float>{a, b, out});
+  if (i.tiles) return tile_product(i.dims, i.alpha, {a, b, out});
   plain_product<float>(i.dims, i.alpha, Operands<float, float>{a, b, out});
 }
 

@@ -177,9 +177,7 @@ class Backward {
       if (!dq && !dk) return;
       of_scores_.run(task, from, from_v + v.at(m), room);
       if (drop_.on) drop_again(drop_, kept, scores, room, room);
-      for (int64_t r = 0; r < rows; ++r) {
-        softmax_grad_block(own + r * keys, room + r * keys, keys, int64_t{1}, room + r * keys);
-      }
+      softmax_grad_blocks(own, room, rows, keys, int64_t{1}, room);
       if (dq) of_q_.run(task, room, from_k + k.at(m), dq + q.at(m));
       if (dk) of_k_.run(task, room, from_q + q.at(m), dk + k.at(m));
     });

@@ -65,7 +65,15 @@ template <class T, class Blocks> Kernel forward(const KernelArgs& op, Blocks blo
   };
 }
 
-template <class T, class Block> Kernel backward(const KernelArgs& op, Block block) {
+template <class T>
+void log_softmax_grad_blocks(const T* y, const T* dy, int64_t blocks, int64_t classes, int64_t inner, T* dx) {
+  const int64_t block = classes * inner;
+  for (int64_t i = 0; i < blocks; ++i) {
+    log_softmax_grad_block(y + i * block, dy + i * block, classes, inner, dx + i * block);
+  }
+}
+
+template <class T, class Blocks> Kernel backward(const KernelArgs& op, Blocks blocks) {
   const In y = op.in("Out"), dy = op.in("Out@GRAD");
   const Out dx = op.out("X@GRAD");
   const int axis = op.attr<int32_t>("axis");
@@ -73,9 +81,9 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
     const ClassAxis a(c[y].shape(), axis);
     const T *value = c[y].data<T>(), *grad = c[dy].data<T>();
     T* to = c[dx].mutable_data<T>();
-    c.parallel_each(a.blocks(), a.grain(), [&](int64_t i) {
-      const int64_t at = i * a.block();
-      block(value + at, grad + at, a.classes, a.inner, to + at);
+    c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
+      const int64_t at = begin * a.block();
+      blocks(value + at, grad + at, end - begin, a.classes, a.inner, to + at);
     });
   };
 }
@@ -126,7 +134,7 @@ AB_GRAD(softmax)
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      return backward<T>(op, softmax_grad_block<T>);
+      return backward<T>(op, softmax_grad_blocks<T>);
     })
     .device<float, double, float16, bfloat16>(backward_on_device);
 
@@ -151,7 +159,7 @@ AB_GRAD(log_softmax)
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
-      return backward<T>(op, log_softmax_grad_block<T>);
+      return backward<T>(op, log_softmax_grad_blocks<T>);
     })
     .device<float, double, float16, bfloat16>(backward_on_device);
 

@@ -52,30 +52,77 @@ inline Norm<double> softmax_row(const double* x, int64_t classes, double* out, d
 }
 
 inline constexpr int64_t kShortRow = 32;
+inline constexpr int64_t kShortRows = 8;  // short rows computed together, so that no sum waits for its own last step
+
+// Folds each of `rows` short rows in order: part[r] = fold(part[r], r, k) for all k.
+template <class T, class Fold> void fold_short_rows(int64_t rows, int64_t classes, T* part, Fold fold) {
+  if (rows == kShortRows) {
+    for (int64_t k = 0; k < classes; ++k) {
+      for (int64_t r = 0; r < kShortRows; ++r) part[r] = fold(part[r], r, k);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < classes; ++k) part[r] = fold(part[r], r, k);
+  }
+}
+
+// fn(first, count) for groups of kShortRows rows, and for the rest.
+template <class Fn> void each_short_rows(int64_t begin, int64_t end, Fn&& fn) {
+  for (int64_t first = begin; first < end; first += kShortRows) fn(first, std::min(kShortRows, end - first));
+}
+
+inline void shift_short_rows(const float* x, int64_t rows, int64_t classes, float* out) {
+  float top[kShortRows];
+  for (int64_t r = 0; r < rows; ++r) top[r] = x[r * classes];
+  fold_short_rows(rows, classes, top, [=](float t, int64_t r, int64_t k) {
+    const float v = x[r * classes + k];
+    return v > t ? v : t;
+  });
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < classes; ++k) {
+      const float v = x[r * classes + k] - top[r];
+      out[r * classes + k] = v < static_cast<float>(kLeastShifted) ? static_cast<float>(kLeastShifted) : v;
+    }
+  }
+}
+
+inline void divide_short_rows(int64_t rows, int64_t classes, float* x) {
+  float sum[kShortRows] = {};
+  fold_short_rows(rows, classes, sum, [=](float s, int64_t r, int64_t k) { return s + x[r * classes + k]; });
+  for (int64_t r = 0; r < rows; ++r) {
+    const float factor = 1.0f / sum[r];
+    for (int64_t k = 0; k < classes; ++k) x[r * classes + k] *= factor;
+  }
+}
 
 // Rows of a few classes: several at a time, so that the exponentials fill vectors.
 inline void softmax_short_rows(const float* x, int64_t rows, int64_t classes, float* out) {
   const int64_t together = 1024 / classes;
   for (int64_t first = 0; first < rows; first += together) {
-    const int64_t count = std::min(together, rows - first), at = first * classes;
-    for (int64_t r = 0; r < count; ++r) {
-      const float* row = x + at + r * classes;
-      float top = row[0];
-      for (int64_t k = 1; k < classes; ++k) top = row[k] > top ? row[k] : top;
-      for (int64_t k = 0; k < classes; ++k) {
-        const float v = row[k] - top;
-        out[at + r * classes + k] = v < static_cast<float>(kLeastShifted) ? static_cast<float>(kLeastShifted) : v;
-      }
-    }
-    simd::exp(out + at, out + at, count * classes);
-    for (int64_t r = 0; r < count; ++r) {
-      float* row = out + at + r * classes;
-      float sum = 0;
-      for (int64_t k = 0; k < classes; ++k) sum += row[k];
-      const float factor = 1.0f / sum;
-      for (int64_t k = 0; k < classes; ++k) row[k] *= factor;
-    }
+    const int64_t end = std::min(rows, first + together), at = first * classes;
+    each_short_rows(first, end, [=](int64_t row, int64_t count) {
+      shift_short_rows(x + row * classes, count, classes, out + row * classes);
+    });
+    simd::exp(out + at, out + at, end * classes - at);
+    each_short_rows(first, end,
+                    [=](int64_t row, int64_t count) { divide_short_rows(count, classes, out + row * classes); });
   }
+}
+
+// dx = y (dy - sum_k y dy) for rows of a few classes; dx may alias dy.
+inline void softmax_grad_short_rows(const float* y, const float* dy, int64_t rows, int64_t classes, float* dx) {
+  each_short_rows(0, rows, [=](int64_t first, int64_t count) {
+    const float *own = y + first * classes, *from = dy + first * classes;
+    float dot[kShortRows] = {};
+    fold_short_rows(count, classes, dot,
+                    [=](float s, int64_t r, int64_t k) { return s + own[r * classes + k] * from[r * classes + k]; });
+    float* to = dx + first * classes;
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t k = 0; k < classes; ++k)
+        to[r * classes + k] = own[r * classes + k] * (from[r * classes + k] - dot[r]);
+    }
+  });
 }
 
 // The exponentials of a row of columns, in place.
@@ -156,6 +203,17 @@ template <class T> void softmax_grad_block(const T* y, const T* dy, int64_t clas
       for (int64_t j = 0; j < columns; ++j) dx[row + j] = y[row + j] * (dy[row + j] - dot[j]);
     }
   }
+}
+
+// Blocks of [classes, inner], one after another.
+template <class T>
+void softmax_grad_blocks(const T* y, const T* dy, int64_t blocks, int64_t classes, int64_t inner, T* dx) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (inner == 1 && classes <= kShortRow) return softmax_grad_short_rows(y, dy, blocks, classes, dx);
+  }
+  const int64_t block = classes * inner;
+  for (int64_t i = 0; i < blocks; ++i)
+    softmax_grad_block(y + i * block, dy + i * block, classes, inner, dx + i * block);
 }
 
 }  // namespace anabranch

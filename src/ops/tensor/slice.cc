@@ -3,126 +3,73 @@
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
+#include "ops/tensor/slice_ranges.h"
 
 namespace anabranch::tensor::slice_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
 
-// Indices begin, begin + step, ..., `count` of them.
-struct Range {
-  int64_t begin = 0, step = 1, count = 0;
-};
-
-// Python's rule: negative positions count from the end, positions out of range are clamped. With a negative step an end
-// before the first element is written as less than -extent.
-Range range_of(int64_t begin, int64_t end, int64_t step, int64_t extent) {
-  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-  const auto placed = [&](int64_t p) { return std::clamp(p < 0 ? p + extent : p, low, high); };
-  const int64_t from = placed(begin), to = placed(end);
-  const int64_t reach = step > 0 ? to - from : from - to;
-  const int64_t stride = step > 0 ? step : -step;
-  return {from, step, reach <= 0 ? 0 : (reach + stride - 1) / stride};
-}
-
-struct Ranges {
-  std::array<Range, kMaxRank> of;
-  std::array<bool, kMaxRank> open{};  // axes with an unknown extent or position
-};
-
-struct Lists {
-  std::vector<int64_t> axes, starts, ends, strides, decreased;
-  std::vector<int64_t> flags;  // while a program is built, per axis: 1 if all of its numbers are known
-  bool known = true;
-};
-
-Ranges ranges_of(const Lists& l, const Shape& x) {
-  AB_CHECK(l.axes.size() == l.starts.size() && l.axes.size() == l.ends.size() && l.axes.size() == l.strides.size(),
-           InvalidArgument,
-           "axes, starts, ends and strides must have the same number of entries, got {}, {}, {} and {}", l.axes.size(),
-           l.starts.size(), l.ends.size(), l.strides.size());
-  Ranges r;
-  for (int i = 0; i < x.rank(); ++i) {
-    r.of[i] = {0, 1, x[i]};
-    r.open[i] = x[i] == kUnknown;
-  }
-  for (size_t k = 0; k < l.axes.size(); ++k) {
-    const int axis = normal_axis(l.axes[k], x.rank(), "axes");
-    for (size_t before = 0; before < k; ++before) {
-      AB_CHECK(normal_axis(l.axes[before], x.rank(), "axes") != axis, InvalidArgument,
-               "axes must name each axis once, got axis {} twice", axis);
-    }
-    if (!l.known && (l.flags.size() != l.axes.size() || l.flags[k] != 1)) r.open[axis] = true;
-    const bool steps = l.strides[k] != 0 && l.strides[k] > -(int64_t{1} << 32);
-    AB_CHECK(steps || (r.open[axis] && !l.known), InvalidArgument, "the stride of axis {} must not be 0, got {}", axis,
-             l.strides[k]);
-    if (r.open[axis]) {
-      r.of[axis].count = kUnknown;
-      continue;
-    }
-    r.of[axis] = range_of(l.starts[k], l.ends[k], l.strides[k], x[axis]);
-  }
-  return r;
-}
-
 // A list in a tensor is unknown for every axis, independent of the flags.
-std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list, Lists* l) {
+std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list,
+                             SliceLists* l) {
   const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0, l->axes.size());
   l->known = l->known && arg.known;
   if (!arg.known && c.has_in(tensor)) l->flags.clear();
   return arg.values;
 }
 
-Lists lists_of(const InferContext& c, bool strided) {
-  Lists l;
+SliceLists lists_of(const InferContext& c, bool strided) {
+  SliceLists l;
   l.axes = int_attr(c.op(), "axes");
   l.flags = int_attr(c.op(), "infer_flags");
   l.starts = list_of(c, "starts", "StartsTensor", "StartsTensorList", &l);
   l.ends = list_of(c, "ends", "EndsTensor", "EndsTensorList", &l);
   l.strides = strided ? list_of(c, "strides", "StridesTensor", "StridesTensorList", &l)
                       : std::vector<int64_t>(l.axes.size(), 1);
-  l.decreased = int_attr(c.op(), "decrease_axis");
   return l;
 }
 
-// The same at run time, from the values of the inputs.
-struct Source {
-  In tensor, list;
-  std::vector<int64_t> attr;
-  std::vector<int64_t> get(const KernelContext& c) const {
-    if (tensor) return integers_of(c[tensor], "positions");
-    if (!list) return attr;
-    std::vector<int64_t> values;
-    for (int i = 0; i < list.count; ++i) values.push_back(integers_of(c.at(list, i), "positions").at(0));
-    return values;
+// The same at run time: those in inputs are read in each run.
+class Sources {
+ public:
+  Sources(const KernelArgs& op, bool strided) {
+    lists_.axes = int_attr(op.op(), "axes");
+    lists_.starts = int_attr(op.op(), "starts");
+    lists_.ends = int_attr(op.op(), "ends");
+    lists_.strides = strided ? int_attr(op.op(), "strides") : std::vector<int64_t>(lists_.axes.size(), 1);
+    starts_ = {op.in("StartsTensor"), op.in("StartsTensorList")};
+    ends_ = {op.in("EndsTensor"), op.in("EndsTensorList")};
+    if (strided) strides_ = {op.in("StridesTensor"), op.in("StridesTensorList")};
   }
-};
+  SliceRanges get(const KernelContext& c, const Shape& x) {
+    read(c, starts_, &lists_.starts);
+    read(c, ends_, &lists_.ends);
+    read(c, strides_, &lists_.strides);
+    return ranges_of(lists_, x);
+  }
 
-struct Sources {
-  std::vector<int64_t> axes;
-  Source starts, ends, strides;
-  bool strided;
-  Sources(const KernelArgs& op, bool with_strides) : axes(int_attr(op.op(), "axes")), strided(with_strides) {
-    starts = {op.in("StartsTensor"), op.in("StartsTensorList"), int_attr(op.op(), "starts")};
-    ends = {op.in("EndsTensor"), op.in("EndsTensorList"), int_attr(op.op(), "ends")};
-    if (strided) strides = {op.in("StridesTensor"), op.in("StridesTensorList"), int_attr(op.op(), "strides")};
+ private:
+  struct Inputs {
+    In tensor, list;
+  };
+  static void read(const KernelContext& c, const Inputs& from, std::vector<int64_t>* values) {
+    if (from.tensor) *values = integers_of(c[from.tensor], "positions");
+    if (from.tensor || !from.list) return;
+    values->clear();
+    for (int i = 0; i < from.list.count; ++i) values->push_back(integers_of(c.at(from.list, i), "positions").at(0));
   }
-  Ranges get(const KernelContext& c, const Shape& x) const {
-    Lists l;
-    l.axes = axes;
-    l.starts = starts.get(c);
-    l.ends = ends.get(c);
-    l.strides = strided ? strides.get(c) : std::vector<int64_t>(axes.size(), 1);
-    return ranges_of(l, x);
-  }
+
+  SliceLists lists_;
+  Inputs starts_, ends_, strides_;
 };
 
 void infer_slice(InferContext& c, bool strided) {
   const Meta& x = c.in("Input");
-  const Lists l = lists_of(c, strided);
-  const Ranges r = ranges_of(l, x.shape);
+  const SliceLists l = lists_of(c, strided);
+  const SliceRanges r = ranges_of(l, x.shape);
   std::array<bool, kMaxRank> gone{};
-  for (int64_t a : l.decreased) {
+  for (int64_t a : int_attr(c.op(), "decrease_axis")) {
     const int axis = normal_axis(a, x.shape.rank(), "decrease_axis");
     AB_CHECK(r.of[axis].count == 1 || r.open[axis], InvalidArgument,
              "axis {} of {}, which is removed, must keep one element, got {}", axis, x.shape.str(), r.of[axis].count);
@@ -140,7 +87,7 @@ void infer_slice(InferContext& c, bool strided) {
 }
 
 // The loop over a slice of `whole`: operand 0 is the slice, dense; operand 1 the whole, from *offset on.
-NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
+NdLoop<2> part_loop(const Shape& whole, const SliceRanges& r, int64_t* offset) {
   const auto steps = dense_strides(whole);
   Shape part;
   for (int i = 0; i < whole.rank(); ++i) part.push_back(r.of[i].count);
@@ -183,7 +130,7 @@ template <class On> KernelFactory take(bool strided) {
   return [strided](const KernelArgs& op) -> Kernel {
     for (const char* slot : position_slots(strided)) On::reads(op, {slot});
     return [on = On(op.dtype()), sources = Sources(op, strided), x = op.in("Input"),
-            out = op.out("Out")](KernelContext& c) {
+            out = op.out("Out")](KernelContext& c) mutable {
       int64_t offset = 0;
       const auto loop = part_loop(c[x].shape(), sources.get(c, c[x].shape()), &offset);
       AB_CHECK(loop.total() == c[out].numel(), ShapeMismatch, "Out must have {} elements, got {}", loop.total(),
@@ -197,7 +144,7 @@ template <class On> KernelFactory put_back(bool strided) {
   return [strided](const KernelArgs& op) -> Kernel {
     for (const char* slot : position_slots(strided)) On::reads(op, {slot});
     return [on = On(op.dtype()), sources = Sources(op, strided), dout = op.in("Out@GRAD"),
-            dx = op.out("Input@GRAD")](KernelContext& c) {
+            dx = op.out("Input@GRAD")](KernelContext& c) mutable {
       int64_t offset = 0;
       const auto loop = part_loop(c[dx].shape(), sources.get(c, c[dx].shape()), &offset);
       AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "Out@GRAD must have {} elements, got {}", loop.total(),
