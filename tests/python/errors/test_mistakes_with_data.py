@@ -1,4 +1,5 @@
 """Mistakes with data that give a model wrong numbers: each one has a warning that says what to do."""
+import gzip
 import re
 import subprocess
 import sys
@@ -250,6 +251,38 @@ def test_two_processes_do_not_share_a_folder():
         assert list(second.epochs(1)) == []
     with subprocess.Popen([sys.executable, "-c", _OTHER_PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.communicate(b"")[0] == b"locked\n"
+
+
+def odd_texts(field, text, split=None, name="odd.csv"):
+    made = anabranch.Schema()
+    feature = made.text("kind", split=split)
+    feature.hash(100) if text is None else feature.vocabulary(text)
+    inputs = made.inputs()
+    L.fc(L.cast(L.sequence_pool(L.embedding(inputs["kind"], [100, 2]), "sum") if split else inputs["kind"], "float32"), 1)
+    EXECUTOR.run(fluid.default_startup_program())
+    with (gzip.open if name.endswith(".gz") else open)(name, "wt") as file:
+        file.write("other,kind\n" + "".join("1,%s\n" % (field % number) for number in range(30)))
+    EXECUTOR.infer_from_dataset(MAIN(), data(inputs, made, [name]))
+
+
+@pytest.mark.parametrize("field, words, split, message", [
+    ("RED%d", ["red1", "red2"], None, "none of the first 30 texts is in the vocabulary.* got 'RED0', .*has 'red1'"),
+    ("a%d|b", None, ";", "none of the first 30 lists contains the separator ';'.*many contain '|'"),
+    ("%d.0", None, None, "its texts are integers that were written as floats.*dtype=str"),
+    (" red%d", None, None, "all texts start or end with a space, which is a part of the text"),
+])
+@pytest.mark.parametrize("name", ["odd.csv", "odd.csv.gz"])
+def test_odd_texts_are_named(field, words, split, message, name):
+    with pytest.warns(UserWarning, match="column kind: " + message):
+        odd_texts(field, words, split, name)
+
+
+@pytest.mark.parametrize("field, words, split", [
+    ("red%d", ["red1", "blue"], None), ("a%d", None, "|"), ("%d", None, None), ("1.%d", None, None), (" %d", None, " ")])
+def test_plain_texts_get_no_warning(field, words, split):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        odd_texts(field, words, split)
 
 
 def test_another_batch_size_on_resume(capfd):

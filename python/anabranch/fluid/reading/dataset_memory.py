@@ -61,6 +61,7 @@ class InMemoryDataset(DatasetBase):
             LookupError: a file does not exist.
         """
         self._settings_of_load = self._settings_of_memory()
+        self._warn_of_format()
         self._dataset().load()
         self._loaded()
 

@@ -13,7 +13,7 @@ from ..._terminal import counted
 from ...progress import is_first_process
 from ..errors import InvalidValue, NotAllowed, Unsupported
 from ..user_warnings import warn
-from . import same_data, table_files
+from . import first_lines, same_data, table_files
 from .dataset_remote import RemoteFiles
 
 
@@ -57,15 +57,20 @@ class DatasetPasses(RemoteFiles):
                 "" if share == (0.0, 1.0) else " in the share from %g to %g" % share)))
 
     def _warn_before_a_pass(self, what):
-        """Warns if the pass does not read what its settings say, or converts it in another way than they say."""
-        if self._format.startswith("{") and self._format != self._compared:
-            self._compared = self._format
-            for program in {id(made): made for made in (one.block.program for one in self._use_vars)}.values():
-                same_data.warn_of_other_features("set_format", program._schema_features, self._format)
+        self._warn_of_format()
         if self._loaded_settings not in (None, self._settings_of_memory()):
             self._loaded_settings = None        # one warning
             warn("%s: the records in memory are those of set_filelist and set_share before load_into_memory: call it "
                  "again to read the files that have been set since" % what)
+
+    def _warn_of_format(self):
+        """Warns if a schema converts values in another way than the program expects, or reads none of their texts."""
+        if self._format.startswith("{") and self._format != self._compared:
+            self._compared = self._format
+            for program in {id(made): made for made in (one.block.program for one in self._use_vars)}.values():
+                same_data.warn_of_other_features("set_format", program._schema_features, self._format)
+            if self.filelist and self._pipe_command == "cat":
+                first_lines.warn_of_odd_texts(self._format, self.filelist[0])
 
     def _lines_of_a_pass(self):
         """str: a text that workers of one machine have in common if they read the same lines; empty if only the pass
