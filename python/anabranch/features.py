@@ -39,6 +39,7 @@ class Feature:
         if not isinstance(name, str) or not name:
             raise InvalidType("Schema: the name of a feature must be a str, got %r" % (name,))
         self._schema, self.name, self._own = schema, name, form
+        self._is_label = False
 
     # ---- steps
 

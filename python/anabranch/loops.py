@@ -12,6 +12,7 @@ import numpy as np
 from . import _cluster
 from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
+from .fluid.user_warnings import warn
 from .progress import EPOCH, LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Loop:
         self._callbacks, self._unit, self._now = list(callbacks), unit, now
         self._stream = sys.stderr if stream is None else stream
         self._show = show
+        self._nan: set[str] = set()     # values with a warning
         self.fleet = fleet
         self._role = None if fleet is None else _cluster.role_of(fleet, "Loop")
         self._is_shared = self._role is not None and self._role.worker_num() > 1
@@ -158,8 +160,12 @@ class Loop:
     def log(self, **values: Any) -> None:
         """Records values of the step. Of an array, the mean is recorded. The progress line shows the values."""
         for name, value in values.items():
-            self.values[name] = _number(name, value)
-            self.smoothed.setdefault(name, Smooth()).add(self.values[name])
+            self.values[name] = number = _number(name, value)
+            self.smoothed.setdefault(name, Smooth()).add(number)
+            if number != number and name not in self._nan:
+                self._nan.add(name)
+                warn("Loop.log: %s is NaN. With FLAGS_check_nan_inf=1, a run stops at the first operator whose output "
+                     "has NaN" % name)
 
     def log_epoch(self, **values: Any) -> None:
         """Records values of the epoch, for example of a test program.

@@ -11,12 +11,14 @@ from .fluid.areas import roc_area
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
 from .fluid.framework import Variable
 from .fluid.framework.dtype import VarType
+from .fluid.user_warnings import warn
 
 if TYPE_CHECKING:
     from .fluid.reading.pass_result import PassResult  # noqa: F401 - of the docstrings
 
 __all__ = ["CalibrationBucket", "RankingMetrics", "RankingResult"]
 
+_REVERSED, _DEVIATIONS = 0.45, 4    # an AUC this many standard deviations below ranks in reverse
 _LEAST = 2.0 ** -25     # predictions are this far from 0 and 1 at least, where a logarithm is taken
 
 
@@ -56,6 +58,14 @@ class RankingResult:
             found["gauc"] = _group_areas.weighted_area(records, role)
         self.metrics = {prefix + name: value for name, value in found.items()}
         self.calibration = _buckets(self._rows, self._sums, buckets)
+
+    def _warn_of_reversed_ranks(self):
+        """Warns if the AUC is further below 0.5 than chance explains."""
+        area, (negatives, positives) = self.metrics[self._form[0] + "auc"], self._rows.sum(axis=0)
+        if area < _REVERSED - _DEVIATIONS * np.sqrt((positives + negatives + 1) / 12 / max(positives * negatives, 1)):
+            warn("RankingMetrics: the auc of %.3g means that rows with the label 1 have the smaller predictions. If the "
+                 "program has been trained, check whether the prediction is that of the other class, such as 1 - p or "
+                 "the wrong column of a softmax, or whether the labels are swapped" % area)
 
     def over_workers(self, fleet: Any) -> RankingResult:
         """The metrics over the rows of all workers of a cluster, as if one process had seen all of these rows.

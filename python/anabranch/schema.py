@@ -11,8 +11,9 @@ from ._near import near
 from .features import Feature, plain
 from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue
-from .fluid.framework import Variable, VarType
+from .fluid.framework import Variable, VarType, default_main_program
 from .fluid.io.inference_model import schema_path
+from .fluid.user_warnings import warn
 
 __all__ = ["Schema"]
 
@@ -187,7 +188,9 @@ class Schema:
         kinds = {"int64": "integer", "float32": "number"}
         if dtype not in kinds:
             raise InvalidValue("Schema.label: dtype must be int64 or float32, got %r" % (dtype,))
-        return self._add(kinds[dtype], column, name, None).range(low, high)
+        made = self._add(kinds[dtype], column, name, None).range(low, high)
+        made._is_label = True
+        return made
 
     def cross(self, parts: Sequence[Any], buckets: int, salt: str | None = None, name: str | None = None) -> Feature:
         """Adds a feature that maps each combination of its parts to an id: the hash of the combination, modulo
@@ -244,6 +247,9 @@ class Schema:
             (-1, 2)
         """
         from .fluid.data import data
+        self._warn_of_label(names)
+        default_main_program()._schema_features.update(
+            {name: self[name]._form() for name in names or self._features})
         return {name: data(name, [None, width], "float32" if is_float else "int64", lod_level=0 if dense else 1)
                 for name, is_float, dense, width, _ in self._described(names)}
 
@@ -410,6 +416,17 @@ class Schema:
         _core.schema_reader(self.to_json(), [
             _core.Slot(v.name, v.dtype == VarType.FP32, v.lod_level == 0, list(v.shape)[1:] if v.lod_level == 0 else [])
             for v in variables])
+
+    def _warn_of_label(self, names):
+        """Warns if a feature of a model reads the column of its label."""
+        chosen = [self[name] for name in names or self._features]
+        labels = {column: label.name for label in chosen if label._is_label for column in label.columns}
+        for feature in chosen:
+            leaks = [] if feature._is_label else [column for column in feature.columns if column in labels]
+            if leaks:
+                warn("Schema.inputs: the feature %s reads the column %s of the label %s: a model that has it as an input "
+                     "is given the answer, which it lacks when it is served"
+                     % (feature.name, leaks[0], labels[leaks[0]]))
 
     def _near(self, name):
         return near(name, self._features) or "; there are %s" % (", ".join(self._features) or "none")

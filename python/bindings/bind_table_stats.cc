@@ -21,6 +21,10 @@ nb::dict column_dict(const data::ColumnStats& column, size_t heavy) {
   out["integers"] = column.integers;
   out["infinite"] = column.infinite;
   out["pipes"] = column.pipes;
+  out["phrases"] = column.phrases;
+  out["words"] = column.words;
+  out["spelled"] = column.spelled;
+  out["distinct_words"] = column.distinct_words().count();
   out["long_texts"] = column.long_texts;
   out["finite"] = column.finite();
   out["low"] = column.low;

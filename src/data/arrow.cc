@@ -250,10 +250,28 @@ std::string_view ArrowType::number(const ArrowArray& array, int64_t i, std::stri
   return kind_ == Kind::kUnsigned ? spelled(static_cast<uint64_t>(value), own) : spelled(value, own);
 }
 
+std::pair<int64_t, int64_t> ArrowType::range(const ArrowArray& array, int64_t i) const {
+  const void* const ends = array.buffers[1];
+  if (kind_ == Kind::kLargeList) return {at<int64_t>(ends, i), at<int64_t>(ends, i + 1)};
+  return {at<int32_t>(ends, i), at<int32_t>(ends, i + 1)};
+}
+
+void ArrowType::items(const ArrowArray& array, int64_t row, int64_t count, std::vector<std::string_view>* out,
+                      uint32_t* sizes) const {
+  const uint8_t* const bits = validity(array);
+  const int64_t first = row + array.offset;
+  out->clear();
+  for (int64_t i = first; i < first + count; ++i) {
+    const auto [begin, end] = bits && !has_bit(bits, i) ? std::pair<int64_t, int64_t>() : range(array, i);
+    const size_t before = out->size();
+    out->resize(before + static_cast<size_t>(end - begin));
+    if (end > begin) child_->texts(*array.children[0], begin, end - begin, out->data() + before);
+    sizes[i - first] = static_cast<uint32_t>(end - begin);
+  }
+}
+
 std::string_view ArrowType::list(const ArrowArray& array, int64_t i, char split, std::string* own) const {
-  const bool large = kind_ == Kind::kLargeList;
-  const int64_t begin = large ? at<int64_t>(array.buffers[1], i) : at<int32_t>(array.buffers[1], i);
-  const int64_t end = large ? at<int64_t>(array.buffers[1], i + 1) : at<int32_t>(array.buffers[1], i + 1);
+  const auto [begin, end] = range(array, i);
   std::string joined, part;
   for (int64_t item = begin; item < end; ++item) {
     if (item > begin) joined += split;

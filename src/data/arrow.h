@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace anabranch::data {
@@ -58,6 +59,7 @@ class ArrowType {
   bool is_text() const { return !child_ && kind_ >= Kind::kText && kind_ <= Kind::kTextView; }
   bool is_dictionary() const { return dictionary_; }
   bool is_list() const { return kind_ == Kind::kList || kind_ == Kind::kLargeList; }
+  bool is_list_of_texts() const { return is_list() && child_->is_text(); }
   const std::string& format() const { return values().format_; }
 
   // The value of a float column as a float32, exactly as if its text were parsed. False: null, NaN, or a double whose
@@ -82,11 +84,15 @@ class ArrowType {
   void integers(const ArrowArray& array, int64_t row, int64_t count, int64_t* out, uint8_t* missing) const;
   // is_text. Null ones are empty.
   void texts(const ArrowArray& array, int64_t row, int64_t count, std::string_view* out) const;
+  // is_list_of_texts: the items of all lists, one after another, and their number in each. Null items are empty.
+  void items(const ArrowArray& array, int64_t row, int64_t count, std::vector<std::string_view>* out,
+             uint32_t* sizes) const;
 
  private:
   enum class Kind { kNull, kText, kLargeText, kTextView, kSigned, kUnsigned, kFloat, kDouble, kList, kLargeList };
   const ArrowType& values() const { return child_ ? child_->values() : *this; }  // of a list or dictionary
   template <class F> void of_integer_type(F f) const;
+  std::pair<int64_t, int64_t> range(const ArrowArray& array, int64_t at) const;  // of the items of a list
   int64_t integer(const ArrowArray& array, int64_t at) const;
   std::string_view number(const ArrowArray& array, int64_t at, std::string* own) const;
   std::string_view list(const ArrowArray& array, int64_t at, char split, std::string* own) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 
 #include "data/number.h"
@@ -87,6 +88,7 @@ void ColumnStats::add(std::string_view text) {
     ++long_texts;
   }
   pipes += text.find('|') != std::string_view::npos;
+  add_words(text);
   uint64_t id = 0;
   integers += careful_id(text, &id) == Spelling::kGood;
   float value = 0;
@@ -99,6 +101,20 @@ void ColumnStats::add(std::string_view text) {
     ++nan;
   } else {
     add_number(value);
+  }
+}
+
+void ColumnStats::add_words(std::string_view text) {
+  if (text.find(' ') == std::string_view::npos) return;
+  ++phrases;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (word.empty()) continue;
+    ++words;
+    const auto first = static_cast<unsigned char>(word.front());
+    spelled += first >= 0x80 || std::isalpha(first);  // those of other alphabets start with a byte above ASCII
+    distinct_words_.add(hash_bytes(word, kStatsSeed));
   }
 }
 

@@ -59,19 +59,23 @@ class ColumnStats {
   int64_t numbers = 0, integers = 0;  // fields that are one, empty ones apart
   int64_t infinite = 0;               // numbers without a place in float32, and infinity: malformed without `clip`
   int64_t pipes = 0;                  // fields with a '|': lists
+  int64_t phrases = 0;                // fields of several words, with spaces between them
+  int64_t words = 0, spelled = 0;     // their words, and those of them that start with a letter
   int64_t long_texts = 0;
   double low = 0, high = 0, mean = 0, squares = 0;  // of finite numbers; squares: sum of (x - mean)^2
   int64_t finite() const { return numbers - nan - infinite; }
   const std::vector<float>& sample() const { return sample_; }  // of finite numbers
   const Distinct& distinct() const { return distinct_; }
+  const Distinct& distinct_words() const { return distinct_words_; }
   const Heavy& heavy() const { return heavy_; }
 
  private:
+  void add_words(std::string_view text);
   void add_number(float value);
   std::string name_;
   std::vector<float> sample_;
   uint64_t random_ = 0x9e3779b97f4a7c15;  // the same sample for the same values
-  Distinct distinct_;
+  Distinct distinct_, distinct_words_;
   Heavy heavy_;
 };
 

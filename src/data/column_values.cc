@@ -1,6 +1,8 @@
 #include "data/column_values.h"
 
 #include <bit>
+#include <charconv>
+#include <iterator>
 
 namespace anabranch::data {
 namespace {
@@ -29,6 +31,7 @@ ColumnValues::Read ColumnValues::chosen() const {
               {is_number && to == Type::kNumber && !plan_.required, &ColumnValues::read_numbers},
               {type_.is_integer() && is_ranged(), &ColumnValues::read_ranged},
               {type_.is_integer() && to == Type::kInteger && !plan_.required, &ColumnValues::read_integers},
+              {type_.is_integer() && plan_.only_hash && !plan_.required, &ColumnValues::read_spelled},
               {type_.is_text() && plan_.only_hash && !plan_.required, &ColumnValues::read_hashes}};
   for (const auto& way : ways) {
     if (way.fits) return way.read;
@@ -73,6 +76,22 @@ bool ColumnValues::read_ranged(const ArrowArray& column, int64_t row, int64_t co
     run->ids[i] = static_cast<uint64_t>(value);
   }
   return good;
+}
+
+// The hash of the digits that a file would have.
+bool ColumnValues::read_spelled(const ArrowArray& column, int64_t row, int64_t count, Memo* /*memo*/,
+                                ValueRun* run) const {
+  type_.integers(column, row, count, run->integers, run->missing);
+  char digits[24];
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = run->integers[i];
+    const char* const end = run->missing[i] ? digits
+                            : type_.is_unsigned()
+                                ? std::to_chars(digits, std::end(digits), static_cast<uint64_t>(value)).ptr
+                                : std::to_chars(digits, std::end(digits), value).ptr;
+    run->ids[i] = hashed_id({digits, static_cast<size_t>(end - digits)}, salt_, plan_.only_hash);
+  }
+  return true;
 }
 
 bool ColumnValues::read_hashes(const ArrowArray& column, int64_t row, int64_t count, Memo* /*memo*/,

@@ -55,6 +55,7 @@ class ColumnValues {
   Read chosen() const;
   bool read_numbers(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
   bool read_integers(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
+  bool read_spelled(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
   bool read_hashes(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
   bool read_entries(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;
   bool read_texts(const ArrowArray& column, int64_t row, int64_t count, Memo* memo, ValueRun* run) const;

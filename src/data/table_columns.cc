@@ -62,6 +62,8 @@ TableColumns::TableColumns(const RowPlan& plan, std::span<const size_t> places, 
       for (const auto& source : one.sources)
         slot.values.emplace_back(*columns_[places[source.place]].type, one, source.salt);
     }
+    slot.hashes_lists = one.split && slot.fields.size() == 1 && one.only_hash && !one.required &&
+                        columns_[slot.fields[0]].type->is_list_of_texts();
     for (const auto& part : one.parts) slot.fields.push_back(places[part.sources.front().place]);
     by_row_ += by_row;
     if (!by_row) fixed_words_ += one.counted + one.sources.size() * (one.is_float ? 1 : 2);
@@ -130,6 +132,7 @@ void TableColumns::place_rows(int64_t count, Scratch* scratch, RowWriter* writer
 
 bool TableColumns::write_rows(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
                               int64_t* missing) const {
+  if (slot.hashes_lists) return write_lists(slot, batch, row, count, scratch);
   const auto& parts = slot.plan->parts;
   RowPlan::Bad bad{};
   for (int64_t i = 0; i < count; ++i) {
@@ -147,6 +150,36 @@ bool TableColumns::write_rows(const Slot& slot, const TableBatch& batch, int64_t
     scratch->words.resize(static_cast<size_t>(out - scratch->words.data()));
     scratch->sizes.push_back(static_cast<uint32_t>(scratch->words.size() - begin));
   }
+  return true;
+}
+
+// Lists of texts that are hashed, without joining and cutting them. A list without items has one, which is empty: so it
+// is with the text of the list.
+bool TableColumns::write_lists(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count,
+                               Scratch* scratch) const {
+  const auto& [type, split] = columns_[slot.fields[0]];
+  const ArrowArray& array = batch.column(slot.fields[0]);
+  if (type->may_contain(array, row, count, split)) return false;
+  uint32_t sizes[ValueRun::kRows];
+  type->items(array, row, count, &scratch->items, sizes);
+  const RowPlan::SlotPlan& plan = *slot.plan;
+  const size_t begin = scratch->words.size(), rows = static_cast<size_t>(count);
+  scratch->words.resize(begin + rows * 3 + 2 * scratch->items.size());
+  uint32_t* out = scratch->words.data() + begin;
+  const std::string_view *item = scratch->items.data(), empty;
+  for (size_t i = 0; i < rows; ++i) {
+    const uint32_t values = std::max(sizes[i], 1U);
+    if (plan.values && values != plan.values) return false;
+    if (plan.counted) *out++ = values;
+    const std::string_view* const items = sizes[i] ? item : &empty;
+    for (uint32_t k = 0; k < values; ++k, out += 2) {
+      const uint64_t id = hashed_id(items[k], plan.sources[0].salt, plan.only_hash);
+      std::memcpy(out, &id, sizeof id);
+    }
+    item += sizes[i];
+    scratch->sizes.push_back(plan.counted + 2 * values);
+  }
+  scratch->words.resize(static_cast<size_t>(out - scratch->words.data()));
   return true;
 }
 

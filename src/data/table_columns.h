@@ -40,6 +40,7 @@ class TableColumns {
     ValueRun run;
     std::vector<Field> fields;
     std::vector<std::string> own;
+    std::vector<std::string_view> items;  // of lists
     std::vector<uint32_t> words;  // of the slots that are written row by row, slot by slot
     std::vector<uint32_t> sizes;  // of each of them, in words
     uint32_t* rows[ValueRun::kRows];
@@ -61,10 +62,12 @@ class TableColumns {
     const RowPlan::SlotPlan* plan;
     std::vector<ColumnValues> values;  // of its columns; empty: the slot is written row by row
     std::vector<size_t> fields;        // of them, or those that the rows need
+    bool hashes_lists = false;         // of texts, in one column
   };
 
   bool write_rows(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
                   int64_t* missing) const;
+  bool write_lists(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch) const;
   bool write_columns(const Slot& slot, const TableBatch& batch, int64_t row, int64_t count, Scratch* scratch,
                      size_t* offset, const std::shared_ptr<ColumnValues::Memo>** memo) const;
   void put_column(size_t k, const Slot& slot, int64_t count, size_t offset, Scratch* scratch) const;

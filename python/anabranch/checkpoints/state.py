@@ -1,8 +1,9 @@
 """State of a training run inside the engine: variables, random numbers of ops, state of each replica."""
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,17 @@ class Trained:
         """The engine's object of each program, as ``Executor.run`` would use it."""
         return [program._compile(self.scope, self._executor.place)._engine if isinstance(program, CompiledProgram)
                 else self._executor._bind(program, self.scope).engine for program in self._given]
+
+    @contextlib.contextmanager
+    def saved_by_a_run(self) -> Iterator[None]:
+        """Marks the programs, so that training that this run does not count gets a warning."""
+        for program in self._inner():
+            program._saved_by_runs += 1
+        try:
+            yield
+        finally:
+            for program in self._inner():
+                program._saved_by_runs -= 1
 
     def _variables(self):
         found = {}

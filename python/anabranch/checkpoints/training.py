@@ -1,7 +1,6 @@
 """``anabranch.Checkpoints``, which saves a training run regularly and resumes it."""
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import time
@@ -15,8 +14,10 @@ from ..fluid.errors import InvalidArgument, InvalidValue, NotAllowed, NotFound, 
 from ..fluid.reading.generator_loader import GeneratorLoader
 from ..fluid.reading.map_loader import MapLoader
 from . import constants, folders, links, randomness
+from .data_settings import DataSettings
 from .deltas import Deltas
 from .epochs import Epochs
+from .in_use import in_use
 from .signals import Terminated
 from .state import Trained
 
@@ -125,8 +126,7 @@ class Checkpoints:
         self._resumed: dict[str, Any] | None = None   # what the checkpoint said, until its epoch has caught up
         self._epoch_random: Any = None
         self._shuffles: Any = None      # of the Dataset that is trained on
-        self._format: str | None = None     # a hash of its format
-        self._saved_format: str | None = None   # the same of the checkpoint, until the first pass after it
+        self._data = DataSettings()
         self._term = Terminated(self._end_part)
         self._part: Any = None
         self._loop: Any = None          # the Loop that iterates over the epochs
@@ -155,7 +155,12 @@ class Checkpoints:
         self._loop = loop
 
     def _remaining(self, count):
-        self._load(count)
+        with in_use(self.folder):
+            self._load(count)
+            with self._trained.saved_by_a_run():
+                yield from self._numbered(count)
+
+    def _numbered(self, count):
         with self._term:
             self._entered = True
             try:
@@ -228,7 +233,7 @@ class Checkpoints:
             "step": self.step, "epoch": self.epoch, "in_epoch": self._in_epoch, "finished": self._finished,
             "shuffles": self._shuffles, "epoch_random": self._epoch_random,
             "random": randomness.everywhere(self._also), "constants": self._constants, "time": time.time(),
-            "variables": self._trained.names(), "programs": None, "data_format": self._format}
+            "variables": self._trained.names(), "programs": None, **self._data.status()}
         if self._loop is not None:
             status["loop"] = self._loop.state()
         return status
@@ -294,7 +299,8 @@ class Checkpoints:
         self._constants = chosen.records
         for line in chosen.lines:
             self._say(line)
-        self.step, self.epoch, self._saved_format = status["step"], status["epoch"], status.get("data_format")
+        self.step, self.epoch = status["step"], status["epoch"]
+        self._data.resume(status)
         self._saved_step = self.step
         if self._loop is not None:
             self._set_loop(status.get("loop"))
@@ -333,19 +339,13 @@ class Checkpoints:
         if getattr(dataset, "_exchanged", False):
             raise Unsupported("Checkpoints: the records came from other trainers (global_shuffle), and a resumed "
                               "run cannot request the same records again")
-        self._compare_formats(hashlib.sha256(dataset._format.encode()).hexdigest()[:16])
+        self._data.compare(dataset, self._left_out > 0, self._say)
         core = getattr(dataset, "_core", None)
         if core is None or not hasattr(dataset, "load_into_memory"):
             return
         if self._left_out and self._resumed is not None and self._resumed["shuffles"] is not None:
             core.shuffle_as(*self._resumed["shuffles"])
         self._shuffles = list(core.shuffles())
-
-    def _compare_formats(self, now):
-        if self._saved_format not in (None, now):
-            self._say("the data set has another format (set_format) than before: if a salt, a number of buckets, a "
-                      "vocabulary or a column has changed, ids stand for other texts than those trained on")
-        self._format, self._saved_format = now, None
 
     def _train(self, stream: Any, run_part: Callable[[Any, bool], Any]) -> Any:
         """Trains on a stream in parts, which end where a checkpoint is due. Returns the progress of the last part."""

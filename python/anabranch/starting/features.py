@@ -13,6 +13,8 @@ from .statistics import Column, Form, Statistics
 WORDS = 50
 #: A column of integers with at most this number of values is a category.
 LEVELS = 12
+#: A text with spaces is a category if it has at most this number of values for each field, otherwise a list of words.
+OFTEN = 0.1
 _ID = re.compile(r"(^|[^a-z])(id|ids|key|code|zip|zipcode|postcode|uuid|guid)$|(?<=[a-z])(Id|ID|Key|Code)$")
 
 
@@ -20,7 +22,7 @@ class Proposal(NamedTuple):
     """The feature that a column becomes."""
 
     column: Column
-    kind: str           # number, vocabulary, hash, list, ignored
+    kind: str           # number, vocabulary, hash, list, words, ignored
     steps: str          # of the schema, as Python
     why: str            # of an ignored column
 
@@ -47,13 +49,15 @@ def proposal(column: Column, separator: str, kind: str | None = None) -> Proposa
     if kind == "number" or (kind is None and column.is_numeric and not _is_category(column)):
         return Proposal(column, "number", _number_steps(column), "")
     if column.pipes > 0.05 * column.given and separator != "|":
-        return Proposal(column, "list", ".hash(%d)" % buckets(column), "")
+        return Proposal(column, "list", ".hash(%d)" % buckets(column.distinct), "")
+    if kind is None and column.is_prose and column.distinct > OFTEN * column.given and separator != " ":
+        return Proposal(column, "words", ".hash(%d)" % buckets(column.distinct_words), "")
     if kind is None and column.given > 100 and column.distinct > 0.9 * column.given:
         return Proposal(column, "ignored", "", "nearly every value occurs once")
     words = vocabulary(column)
     if words:
         return Proposal(column, "vocabulary", ".vocabulary(%r)" % words, "")
-    return Proposal(column, "hash", ".hash(%d)" % buckets(column), "")
+    return Proposal(column, "hash", ".hash(%d)" % buckets(column.distinct), "")
 
 
 def _is_category(column):
@@ -70,9 +74,9 @@ def vocabulary(column: Column) -> list[str]:
     return words if all(text.isprintable() for text in words) else []   # such as bytes that are not UTF-8
 
 
-def buckets(column: Column) -> int:
+def buckets(distinct: float) -> int:
     """int: number of ids for a hash, so that about a tenth of the values share theirs."""
-    return min(max(2 ** int(np.ceil(np.log2(4 * column.distinct + 1))), 1024), 2 ** 22)
+    return min(max(2 ** int(np.ceil(np.log2(4 * distinct + 1))), 1024), 2 ** 22)
 
 
 def is_heavy_tailed(column: Column) -> bool:
@@ -147,7 +151,8 @@ def feature_code(one: Proposal) -> list[str]:
         return ["# %s: %s" % (one.column.key, one.why)]
     if one.kind == "number":
         return _wrapped(call(one.column, "number"), one.steps)
-    return _wrapped(call(one.column, "text", ', split="|"' if one.kind == "list" else ""), one.steps)
+    split = {"list": ', split="|"', "words": ', split=" "'}.get(one.kind, "")
+    return _wrapped(call(one.column, "text", split), one.steps)
 
 
 def _wrapped(start, steps):

@@ -5,6 +5,7 @@ import csv
 import glob
 import gzip
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from ..fluid.errors import InvalidValue
 SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 #: Number of most frequent values to keep per column.
 HEAVY = 256
+_LIBSVM = re.compile(r"[-+.\de]+( qid:\d+)?( \d+:[-+.\de]+)+ *(#.*)?$")
 
 
 class Form(NamedTuple):
@@ -37,6 +39,10 @@ class Column:
     integers: int
     infinite: int
     pipes: int
+    phrases: int
+    words: int
+    spelled: int
+    distinct_words: float
     finite: int
     low: float
     high: float
@@ -69,6 +75,12 @@ class Column:
     def is_numeric(self) -> bool:
         """bool: at least 99 % of the fields that are not empty are numbers; the others count as malformed."""
         return self.finite > 0 and self.numbers >= 0.99 * self.given
+
+    @property
+    def is_prose(self) -> bool:
+        """bool: most fields have several words, mostly of letters, many of which occur in other fields, too."""
+        return (self.phrases > 0.5 * self.given and self.spelled > 0.5 * self.words
+                and self.distinct_words < 0.5 * self.words)
 
     @property
     def not_numbers(self) -> int:
@@ -144,12 +156,15 @@ def form_of(path: str, separator: str | None = None, header: bool | None = None)
         Form: separator and header.
 
     Raises:
-        ValueError: the file is empty.
+        ValueError: the file is empty, or has libsvm lines.
     """
     line = first_line(path)
     if not line and os.path.getsize(path) == 0:
         raise InvalidValue("%s is empty" % path)
     if separator is None:
+        if _LIBSVM.match(line):
+            raise InvalidValue("%s has libsvm lines (label index:value ...) instead of columns: anabranch train --format "
+                               "libsvm trains on them; anabranch.Schema.libsvm() reads them" % path)
         separator = max(SEPARATORS.values(), key=line.count)
         if line.count(separator) == 0:
             separator = "\t" if ".tsv" in path else ","

@@ -211,6 +211,9 @@ def text(result):
         "    rows  predicted  observed"]
     for bucket in result.ranking[0].calibration:
         lines.append("%8d %10.4f %9.4f" % bucket)
+    if result["auc"] > 0.99:
+        lines.append("An AUC this high is rare: is there a column that is known\\n"
+                     "only after the label? anabranch train --ignore leaves it out.")
     return "\\n".join(lines)
 
 '''

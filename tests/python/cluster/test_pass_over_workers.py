@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import measured_worker
 import numpy as np
@@ -99,7 +100,35 @@ def test_workers_with_other_metrics_are_an_error(monkeypatch):
     from anabranch.fluid.incubate.fleet.base import role_maker
     from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
     fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 2, ["127.0.0.1:6174"]))
-    monkeypatch.setattr(_cluster, "all_gather", lambda role, value: [value, [["auc", 4096, False]]])
+    monkeypatch.setattr(_cluster, "all_gather", lambda role, value: [value, [[["auc", 4096, False]], ""]])
     result = PassResult({"loss": 0.5}, {"rows": 2, "batches": 1, "seconds": 1.0}, 0)
     with pytest.raises(ValueError, match="same metrics, got .*'loss'.* and .*'auc', 4096.* from worker 1"):
         result.over_workers(fleet)
+
+
+@pytest.mark.parametrize("lines, warned", [(("a", "a"), True), (("a", "b"), False), (("", ""), False)])
+def test_workers_that_read_the_same_files(lines, warned, monkeypatch):
+    from anabranch import _cluster
+    from anabranch.fluid.incubate.fleet.base import role_maker
+    from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+    fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 2, ["127.0.0.1:6174"]))
+    monkeypatch.setattr(_cluster, "all_gather", lambda role, value: [value, [value[0], lines[1]]])
+    monkeypatch.setattr(_cluster, "all_reduce", lambda role, value, how: value)
+    result = PassResult({"loss": 0.5}, {"rows": 2, "batches": 1, "seconds": 1.0}, 0, read=lines[0])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result.over_workers(fleet)
+    assert [str(one.message).startswith("over_workers: workers have read the same lines") for one in found] == [True] * warned
+
+
+def test_a_pass_knows_its_lines(tmp_path):
+    data = fluid.DatasetFactory().create_dataset()
+    assert data._lines_of_a_pass() == ""
+    data.set_filelist([str(tmp_path / "a"), str(tmp_path / "b")])
+    known = data._lines_of_a_pass()
+    data.set_filelist([str(tmp_path / "b"), str(tmp_path / "." / "a")])
+    assert data._lines_of_a_pass() == known
+    data.set_share(0, 0.5)
+    assert data._lines_of_a_pass() != known
+    data.set_pipe_command("sort")
+    assert data._lines_of_a_pass() == ""

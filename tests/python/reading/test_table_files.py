@@ -103,6 +103,40 @@ def test_a_column_of_lists_may_also_be_one_text(tmp_path):
     assert values(dataset(tmp_path / "a.arrow", made))[0] == values(dataset(tmp_path / "a.csv", made))[0]
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_lists_and_integers_that_are_hashed(large, tmp_path):
+    draw = np.random.RandomState(5)
+    words = ["", "a", "b", "gr\u00fcn", "a longer text than a view holds"]
+    lists = [None if draw.rand() < 0.1 else [None if draw.rand() < 0.1 else str(draw.choice(words))
+                                             for _ in range(draw.randint(0, 4))] for _ in range(3000)]
+    pairs = [["x%d" % draw.randint(9), "y"] for _ in range(3000)]
+    whole = [None if draw.rand() < 0.1 else int(draw.randint(-2 ** 62, 2 ** 62)) for _ in range(3000)]
+    positive = [int(value) + 2 ** 63 for value in draw.randint(0, 2 ** 62, 3000)]
+    kind = (pa.large_list if large else pa.list_)(pa.large_string() if large else pa.string())
+    table = pa.table({"lists": pa.array(lists, kind), "pairs": pa.array(pairs, kind), "whole": pa.array(whole),
+                      "positive": pa.array(positive, pa.uint64())})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, str(tmp_path / "a.arrow"))
+    with open(tmp_path / "a.csv", "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.column_names)
+        for row in zip(lists, pairs, whole, positive):
+            writer.writerow(["|".join(item or "" for item in one or []) if isinstance(one, list) or one is None else one
+                             for one in row])
+    made = anabranch.Schema()
+    made.text("lists", split="|").hash(1000)
+    made.text("pairs", split="|", values=2).hash(1000)
+    made.text("whole").hash(10 ** 9)
+    made.text("positive").hash(10 ** 9)
+    expected = values(dataset(tmp_path / "a.csv", made))[0]
+    for name in "a.parquet", "a.arrow":
+        assert values(dataset(tmp_path / name, made))[0] == expected
+    odd = table.set_column(0, "lists", pa.array([*lists[:-1], ["a|b"]], kind))
+    parquet.write_table(odd, tmp_path / "odd.parquet")
+    with pytest.raises(ValueError, match="an item of a list contains the separator"):
+        values(dataset(tmp_path / "odd.parquet", made))
+
+
 def test_shares_are_all_rows(folder):
     rows = [values(dataset(folder / "a.parquet", schema(), set_share=share))[1]["rows"]
             for share in ((0, 0.8), (0.8, 1), (0.8, 1))]

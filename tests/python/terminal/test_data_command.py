@@ -134,6 +134,25 @@ def test_the_proposed_schema_reads_every_row(header, tmp_path):
     assert ".log()" in features.schema_code(form, proposed)
 
 
+def test_prose_becomes_words_and_other_text_does_not(tmp_path):
+    draw = np.random.RandomState(3)
+    words = ["w%d" % number for number in range(200)]
+    columns = {"prose": [" ".join(draw.choice(words, draw.randint(2, 8))) for _ in range(2000)],
+               "time": ["2026-03-%02d %02d:%02d:%02d" % tuple(draw.randint(1, [29, 24, 60, 60])) for _ in range(2000)],
+               "city": ["New City %d" % draw.randint(100) for _ in range(2000)],
+               "person": ["%s %s" % tuple("".join(draw.choice(list("abcdefgh"), 8)) for _ in "ab") for _ in range(2000)]}
+    path = write(tmp_path / "a.csv", columns)
+    stats = read([path], form_of(path))
+    prose = stats.column("prose")
+    assert (prose.words, prose.phrases) == (sum(len(text.split()) for text in columns["prose"]), 2000)
+    assert prose.distinct_words == 200 and prose.spelled == prose.words and stats.column("time").spelled == 0
+    proposed = features.proposals(stats)
+    assert [one.kind for one in proposed] == ["words", "ignored", "hash", "ignored"]
+    names = {"anabranch": anabranch}
+    exec(features.schema_code(stats.form, proposed), names)    # noqa: S102 - the command prints it to be pasted
+    assert names["schema"].transform("prose", columns["prose"]).lod()[0][-1] == prose.words
+
+
 def test_drift_names_what_changed(tmp_path):
     before, after = clicks(3, 5000), clicks(4, 5000, price=3.0)
     after["kind"] = ["green" if i % 4 == 0 else kind for i, kind in enumerate(after["kind"])]

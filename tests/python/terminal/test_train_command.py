@@ -236,6 +236,7 @@ FILES = {
     "index.csv": ",x,y\n0,1,1\n1,2,0\n",
     "constant.csv": "x,y\n1,1\n2,1\n", "many.csv": "x,y\n" + "1,a\n2,b\n3,c\n" * 3, "alone.csv": "y\n1\n0\n",
     "empty.csv": "x,y\n1,\n2,\n", "same.csv": "x,y\n1,0\n1,1\n", "one.libsvm": "1 3:1\n1 4:1\n",
+    "lines.txt": "1 3:1 7:0.5\n0 4:1\n",
     "huge.libsvm": "1 3:1\n0 99999999:1\n", "bad.libsvm": "1 x\n", "numbers.csv": "x,y\n" + "1,3\n2,4\n3,5\n" * 3}
 MISTAKES = [
     (["clicks.csv"], "--label must name the column"),
@@ -260,6 +261,8 @@ MISTAKES = [
     (["huge.libsvm"], "an index must be from 0 to 4194303, got 99999999"),
     (["bad.libsvm"], "there is no well-formed line"),
     (["one.libsvm", "--label", "y"], "--label: libsvm lines have no columns"),
+    (["lines.txt", "--label", "y"], "lines.txt has libsvm lines.*--format libsvm"),
+    (["clicks.csv", "--label", "clicked", "--test", "./clicks.csv"], "--test: ./clicks.csv is also a file to train on"),
     (["nothing.csv", "--label", "y"], "there is no file nothing.csv"),
 ]
 
@@ -271,6 +274,17 @@ def test_mistakes(args, error, folder, capsys, monkeypatch):
         (folder / name).write_text(text)
     assert train_command.main([*args, "--out", "never.py"]) == 1
     assert re.search(error, capsys.readouterr().err) and not os.path.exists("never.py")
+
+
+def test_words_of_a_text_are_features_and_a_leak_is_named(tmp_path):
+    draw = np.random.RandomState(4)
+    words = [" ".join("w%d" % number for number in draw.randint(0, 40, 6)) for _ in range(4000)]
+    label = ["sport" if "w7" in text.split() or draw.rand() < 0.05 else "food" for text in words]
+    write(tmp_path / "news.csv", {"text": words, "topic": label})
+    shown = train("news.csv", "--label", "topic", cwd=tmp_path)
+    assert float(re.search(r"test AUC ([\d.]+)", shown).group(1)) > 0.8 and "AUC this high" not in shown
+    write(tmp_path / "leak.csv", {"text": words, "paid": [int(one == "sport") for one in label], "topic": label})
+    assert "known\nonly after the label" in train("leak.csv", "--label", "topic", cwd=tmp_path)
 
 
 def test_a_share_of_one_class_is_an_error(tmp_path):

@@ -74,6 +74,9 @@ class Program:
         self._program_config = None
         self._appending_grad_times = 0   # calls of append_backward and gradients
         self._is_inference = False
+        self._schema_features: dict[str, Any] = {}    # that a schema has made inputs of; copies share it, and the next
+        self._saved_by_runs = 0     # of Checkpoints, whose epochs are being iterated over
+        self._trained_on: dict[str, Any] = {}         # path -> shares of its lines
         self._sync_with_cpp()
 
     # ---- blocks

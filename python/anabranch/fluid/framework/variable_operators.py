@@ -8,6 +8,7 @@ import numpy
 
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType, InvalidValue, Violated
+from ..user_warnings import warn
 from .context import default_programs
 from .dtype import VarType, convert_np_dtype_to_dtype_, dtype_name
 from .indexing import Indexed
@@ -197,6 +198,14 @@ def _cast(var, dtype):
     return out
 
 
+def warn_of_pairs(op: str, x: Any, y: Any) -> None:
+    """Warns if one of two operands whose last axes are aligned is a column of rows [-1, 1] and the other one a vector
+    [-1]: the result has a value for each pair of rows, and a mean of it hides that."""
+    if {tuple(x.shape), tuple(y.shape)} == {(-1, 1), (-1,)}:
+        warn("%s: %s has the shape %s and %s has %s, so that the result has a value for each pair of rows: give both the "
+             "same shape, such as [None, 1]" % (op, x.name, list(x.shape), y.name, list(y.shape)))
+
+
 def _binary(self, other, method, op, swapped=False):
     if not isinstance(other, VariableOperators):
         scaled, divides = _SCALED.get(method), method == "__truediv__"
@@ -213,6 +222,8 @@ def _binary(self, other, method, op, swapped=False):
     # Batch axes are aligned at the front, all others at the end.
     batches = other.shape and other.shape[0] == -1 and len(self.shape) >= len(other.shape)
     x, y = (other, self) if swapped else (self, other)
+    if not batches:
+        warn_of_pairs(op, x, y)
     block = _block()
     out = _temporary(block, "bool" if op in _COMPARISONS else x.dtype)
     block.append_op(type=op, inputs={"X": [x], "Y": [y]}, outputs={"Out": out}, attrs={"axis": 0 if batches else -1})

@@ -5,11 +5,14 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ... import _core
 from ..._near import near
 from .. import arguments, unique_name
 from ..errors import RELATIVE, InvalidType, InvalidValue, MissingFile, also
 from ..framework import Program, Variable, VarType, get_flags, program_guard
+from ..reading.same_data import warn_of_other_features
 from ..scope import global_scope
 from ..user_warnings import warn
 from . import integer_weights
@@ -79,6 +82,8 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
                                "no %r%s" % (name, near(name, variables)))
     if schema is not None:
         schema._check_inputs("save_inference_model", [variables[name] for name in feeds])
+        known = {name: made for name, made in program._schema_features.items() if name in feeds}
+        warn_of_other_features("save_inference_model", known, schema.to_json())
     whole = program.clone()
     names = _scaled_targets(whole, targets)
     model = model_filename or "__model__"
@@ -91,10 +96,25 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
         files.add(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
         if not program_only:
             variables = _chosen(saved, None, is_persistable, "save_inference_model")
+            _warn_of_nan(variables, global_scope())
             params = os.path.basename(params_filename) if params_filename else None
             write_vars(variables, dirname, params, moments=False, files=files)
         _add_schema(files, dirname, model_filename, schema)
     return names
+
+
+def _warn_of_nan(variables, scope):
+    """Warns if a variable of a model contains NaN: its answers would, too."""
+    for variable in variables:
+        value = scope.find_var(variable.name)
+        if variable.type != VarType.LOD_TENSOR or variable.dtype != VarType.FP32 or value is None:
+            continue
+        found = np.asarray(value.get_tensor())
+        # The sum of numbers with NaN is NaN, and needs no copy.
+        if found.size and np.isnan(found.sum(dtype="float32")) and np.isnan(found).any():
+            warn("save_inference_model: %s contains NaN, so answers of the model will, too: see FLAGS_check_nan_inf"
+                 % variable.name)
+            return
 
 
 def _warn_of_unfed(saved, feeds, targets, variables):

@@ -14,6 +14,7 @@ from .. import user_warnings
 from ..errors import InvalidArgument, InvalidType, InvalidValue
 from ..framework import Variable, get_flags
 from ..framework.dtype import dtype_name
+from ..framework.variable_operators import warn_of_pairs
 from ..layer_helper import LayerHelper
 from . import probabilities
 
@@ -198,6 +199,8 @@ def one_op(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None,
     """
     helper = LayerHelper(layer or op, name=name, act=act)
     inputs = {slot: value for slot, value in inputs.items() if value is not None}
+    if op.startswith("elementwise_") and (attrs or {}).get("axis", -1) == -1:
+        warn_of_pairs(op, inputs["X"], inputs["Y"])
     if to is not None:
         variable(to, "the output", layer or op)
     else:

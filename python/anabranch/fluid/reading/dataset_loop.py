@@ -1,6 +1,7 @@
 """Passes over a Dataset, as ``train_from_dataset`` and ``infer_from_dataset`` run them."""
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..framework.dtype import VarType
 from ..framework.updates import trains
 from ..scope import global_scope
 from ..user_warnings import warn
-from . import metric_states, missing_feeds
+from . import metric_states, missing_feeds, same_data
 from .batch_queue import stall_report_s
 from .dataset_base import whole_number
 from .handler_thread import HandlerThread
@@ -209,12 +210,22 @@ class Pass:
             if not trains(self.program) and self.program.global_block().ops:
                 warn("%s: the program trains nothing: pass the program on which minimize was called, not one that was "
                      "cloned for tests; infer_from_dataset evaluates without training" % self.what)
+            if self.checkpoints is None and getattr(self.program, "_saved_by_runs", 0):
+                warn("train_from_dataset: a run of Checkpoints does not count the steps of this pass, so that it saves "
+                     "nothing before its end and resumes in the wrong place: pass checkpoints=")
             metric_states.restore(self.program, self.scope)
-            return self._measured(loop)
+            done = self._measured(loop)
+            same_data.remember(self._trained_on(), self.dataset.filelist, self.dataset._share)
+            return done
+        same_data.warn_of_trained_lines(self._trained_on(), self.dataset.filelist, self.dataset._share)
         with metric_states.Fresh(self.aucs, self.scope):
             return self._measured(loop)
 
+    def _trained_on(self):
+        return getattr(self.program, "_trained_on", {})
+
     def _measured(self, loop):
+        self.dataset._warn_before_a_pass(self.what)
         before = metric_states.histograms(self.aucs, self.scope)
         done = self._run_whole(loop)
         counts = metric_states.counts(self.aucs, before, metric_states.histograms(self.aucs, self.scope))
@@ -223,10 +234,17 @@ class Pass:
         values.update({names[i]: mean for i, mean in zip(self.averaged(), done["means"])})
         known = {"loss": self._loss, "auc": self._auc}
         known.update(zip(self.info, self.shown))
+        if done["rows"] and self._loss is not None and math.isnan(values.get(self._loss, 0)):
+            warn("%s: the mean loss of the pass is NaN. With FLAGS_check_nan_inf=1, a run stops at the first operator "
+                 "whose output has NaN" % self.what)
+        ranked = [one._result(found) for one, found in zip(self._metrics, loop.ranking())]
+        if not self.trains():
+            for result in ranked:
+                result._warn_of_reversed_ranks()
         return PassResult({name: values[variable] for name, variable in known.items() if variable in values},
                           done, self.dataset.statistics()["bad_rows"],
-                          {name: counts[variable] for name, variable in known.items() if variable in counts},
-                          [one._result(found) for one, found in zip(self._metrics, loop.ranking())])
+                          {name: counts[variable] for name, variable in known.items() if variable in counts}, ranked,
+                          self.dataset._lines_of_a_pass())
 
     def _run_whole(self, loop):
         """Returns the progress at the end of the pass, with the means of the averaged fetches."""

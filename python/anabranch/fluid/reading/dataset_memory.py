@@ -50,6 +50,7 @@ class InMemoryDataset(DatasetBase):
         self._fea_eval: Any = None
         self._merge_size: int | None = None
         self._merged = self._shuffled = self._exchanged = False
+        self._settings_of_load: Any = None
 
     def load_into_memory(self) -> None:
         """Reads and parses all files with the number of threads that was set. Replaces the loaded records.
@@ -59,6 +60,8 @@ class InMemoryDataset(DatasetBase):
             ValueError: a line does not match the slots.
             LookupError: a file does not exist.
         """
+        self._settings_of_load = self._settings_of_memory()
+        self._warn_of_format()
         self._dataset().load()
         self._loaded()
 
@@ -73,6 +76,7 @@ class InMemoryDataset(DatasetBase):
         """
         threads = 0 if thread_num is None else whole_number(thread_num, "preload_into_memory: thread_num", 1)
         self._dataset().preload(threads)
+        self._settings_of_load, self._loaded_settings = self._settings_of_memory(), None
 
     def wait_preload_done(self) -> None:
         """Waits for :meth:`preload_into_memory`, and raises its errors, which are those of :meth:`load_into_memory`."""
@@ -83,6 +87,7 @@ class InMemoryDataset(DatasetBase):
 
     def _loaded(self):
         self._fresh()
+        self._loaded_settings = self._settings_of_load
         self._end_pass("load_into_memory", self._core.load_statistics(), self._core.load_uneven())
 
     def _fresh(self):
@@ -92,7 +97,7 @@ class InMemoryDataset(DatasetBase):
         """Frees the records. Load again before the next pass."""
         if self._core is not None:
             self._core.release()
-        self._stream = None
+        self._stream = self._loaded_settings = None
         self._fresh()
 
     def local_shuffle(self) -> None:

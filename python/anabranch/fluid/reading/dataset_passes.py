@@ -1,7 +1,11 @@
 """Passes over a data set: its settings for the engine, streams of batches, and their statistics."""
 from __future__ import annotations
 
+import json
+import os
+import socket
 import sys
+import zlib
 from typing import Any
 
 from ... import _core
@@ -9,7 +13,7 @@ from ..._terminal import counted
 from ...progress import is_first_process
 from ..errors import InvalidValue, NotAllowed, Unsupported
 from ..user_warnings import warn
-from . import table_files
+from . import first_lines, same_data, table_files
 from .dataset_remote import RemoteFiles
 
 
@@ -21,6 +25,8 @@ class DatasetPasses(RemoteFiles):
         self._stream: Any = None
         self._earlier: dict[str, Any] = {}
         self._warned_of_uneven_rows = False
+        self._compared = ""     # the last schema that was compared with that of the inputs
+        self._loaded_settings: Any = None   # that chose the records in memory
         self._most_bad: float | None = None     # share of the lines of a pass
 
     def statistics(self) -> dict[str, Any] | None:
@@ -43,12 +49,44 @@ class DatasetPasses(RemoteFiles):
             warn("%s. As in Fluid 1.8.5, the values of a batch are joined, divided into rows of that shape, and what "
                  "remains is dropped: check the data, or call set_bad_rows('raise') to make such lines errors" % first)
 
-    def _warn_of_no_rows(self, what):
+    def _warn_of_no_rows(self, what, bad):
         files, share = self.filelist, self._share[:2]
         warn("%s: the data set has no rows: %s" % (what, "set_filelist names no files" if not files else
-             "%s of set_filelist %s no lines%s"
-             % (counted(len(files), "file"), "has" if len(files) == 1 else "have",
+             "%s of set_filelist %s no %slines%s"
+             % (counted(len(files), "file"), "has" if len(files) == 1 else "have", "well-formed " if bad else "",
                 "" if share == (0.0, 1.0) else " in the share from %g to %g" % share)))
+
+    def _warn_before_a_pass(self, what):
+        self._warn_of_format()
+        if self._loaded_settings not in (None, self._settings_of_memory()):
+            self._loaded_settings = None        # one warning
+            warn("%s: the records in memory are those of set_filelist and set_share before load_into_memory: call it "
+                 "again to read the files that have been set since" % what)
+
+    def _warn_of_format(self):
+        """Warns if a schema converts values in another way than the program expects, or reads none of their texts."""
+        if self._format.startswith("{") and self._format != self._compared:
+            self._compared = self._format
+            for program in {id(made): made for made in (one.block.program for one in self._use_vars)}.values():
+                same_data.warn_of_other_features("set_format", program._schema_features, self._format)
+            if self.filelist and self._pipe_command == "cat":
+                first_lines.warn_of_odd_texts(self._format, self.filelist[0])
+
+    def _lines_of_a_pass(self):
+        """str: a text that workers of one machine have in common if they read the same lines; empty if only the pass
+        decides which these are."""
+        if self._queue is not None or not self.filelist or self._pipe_command != "cat" or getattr(
+                self, "_exchanged", False):
+            return ""
+        return json.dumps([socket.gethostname(), sorted(map(os.path.realpath, self.filelist)), self._share])
+
+    def _settings_of_batches(self):
+        """list: what the rows of each batch depend on, besides the format and shuffles. Files may move as a whole."""
+        names = [os.path.basename(path) for path in self.filelist]
+        return [self._batch_size or 32, zlib.crc32(json.dumps(names).encode()), *self._share]
+
+    def _settings_of_memory(self):
+        return list(self.filelist), self._share
 
     def _end_pass(self, what, statistics=None, uneven=""):
         """Reports what a pass over files has read. Passes over memory read nothing: loading has reported.
@@ -61,13 +99,14 @@ class DatasetPasses(RemoteFiles):
         if self._in_memory and statistics is None:
             return
         lines, bad = counts["lines"], counts["bad_rows"]
-        if not lines and not counts["rows"]:
-            self._warn_of_no_rows(what)
+        if not counts["rows"]:
+            self._warn_of_no_rows(what, bad)
         if self._format and lines and is_first_process():
             share = " (%.2g %%)" % (100 * bad / lines) if bad else ""
-            sys.stderr.write("%s: %s, %s%s, %s\n" % (
+            left = counts["rows"] % (self._batch_size or 32) if self._drop_last and self._queue is None else 0
+            sys.stderr.write("%s: %s, %s%s, %s%s\n" % (
                 what, counted(counts["rows"], "row"), counted(bad, "bad line"), share,
-                counted(counts["missing"], "missing value")))
+                counted(counts["missing"], "missing value"), ", the last %d dropped (drop_last)" % left if left else ""))
         if self._most_bad is not None and bad > self._most_bad * lines:
             raise InvalidValue("%s: %s of %d are bad, more than max_share=%g of set_bad_rows"
                                % (what, counted(bad, "line"), lines, self._most_bad))
@@ -129,6 +168,7 @@ class DatasetPasses(RemoteFiles):
 
     def _batches(self, ordered=True):
         """Iterates over a new pass: one dict {name: LoDTensor} per batch."""
+        self._warn_before_a_pass("dataset")
         stream = self._open(ordered)
         try:
             while True:

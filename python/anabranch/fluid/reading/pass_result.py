@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._near import near
 from ..errors import InvalidValue, UnknownName
+from ..user_warnings import warn
 
 if TYPE_CHECKING:
     from ...ranking import RankingResult
@@ -42,7 +43,9 @@ class PassResult:
     """
 
     def __init__(self, metrics: dict[str, float], progress: dict[str, Any], bad_rows: int,
-                 counts: Mapping[str, Counts] | None = None, ranking: Sequence[RankingResult] = ()) -> None:
+                 counts: Mapping[str, Counts] | None = None, ranking: Sequence[RankingResult] = (),
+                 read: str = "") -> None:
+        self._read = read       # the lines of the pass, by the files that have them; empty: unknown
         self.ranking = list(ranking)
         self.metrics = dict(metrics)
         for one in self.ranking:
@@ -99,10 +102,15 @@ def _over_workers(result, role):
     ranked = {name for one in result.ranking for name in one.metrics}
     form = [[name, len(result._counts[name].positives) if name in result._counts else 0, name in ranked]
             for name in result.metrics]
-    for worker, other in enumerate(_cluster.all_gather(role, form)):
+    read = []
+    for worker, (other, lines) in enumerate(_cluster.all_gather(role, [form, result._read])):
         if other != form:
             raise InvalidValue("over_workers: all workers must have the same metrics, got %s, and %s from worker %d"
                                % (form, other, worker))
+        read += [lines] if lines else []
+    if len(set(read)) < len(read):
+        warn("over_workers: workers have read the same lines of the same files, each of which therefore counts more than "
+             "once: give each worker its own files with set_filelist(fleet.split_files(files))")
     means = [name for name in result.metrics if name not in result._counts and name not in ranked]
     weighted = [result.metrics[name] * result.rows if result.rows else 0.0 for name in means]
     sums = _cluster.all_reduce(role, np.array([result.rows, result.batches, result.bad_rows, *weighted]), "sum")
