@@ -24,6 +24,8 @@ case("lookup_table", {"W": W, "Ids": IDS}, {}, first, large=LARGE)
 case("lookup_table", {"W": W, "Ids": IDS}, {"padding_idx": 3}, first, name="padding")
 case("lookup_table", {"W": W, "Ids": integers(2, 3, 1, hi=6)}, {}, first, name="more_axes")
 case("lookup_table", {"W": W, "Ids": Seq(IDS, [[2, 3]])}, {}, lambda i, a: Seq(first(i, a), i["Ids"].lengths), name="sequences")
+LEVELS = np.arange(-12, 12, dtype="int8").reshape(6, 4)
+case("lookup_table", {"W": LEVELS, "Ids": IDS}, {"padding_idx": 5}, first, name="levels")
 case("lookup_table_v2", {"W": W, "Ids": IDS[:, 0]}, {}, take, large=dict(LARGE, Ids=integers(3000, hi=503)))
 case("lookup_table_v2", {"W": W, "Ids": integers(2, 3, hi=6)}, {"padding_idx": 5}, take, name="padding")
 

@@ -31,7 +31,7 @@ COUNTERS = (
     "the state that an operator updates in place, if the script sets it to a tensor with sequences or of another shape"
 )
 WIDE_ROWS = "sparse rows of more than two axes"
-HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
+HALF = "float16 in `fill_any_like`, `erf`, `kron`"
 CANCELS = (
     "differences close to 0: `norm` and `adagrad` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
 )
@@ -96,7 +96,6 @@ RULES += [
     # ---- refused here
     Rule(RAISES, BEYOND, ("p_norm",), ours="axis is"),
     Rule(RAISES, "`pow` of integers with a negative factor", ("pow",), ours="at least 0 for integers", when=when.empty),
-    Rule(RAISES, HALF, ("lookup_table", "lookup_table_v2"), ours="of int8"),
     Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
         RAISES,

@@ -88,8 +88,12 @@ def _cmp(a: Any, b: Any) -> int:
 
 
 def _execfile(path: str, *names: dict[str, Any]) -> None:
+    from .rewriting import compiled  # which imports this module
     with open(path, "rb") as file:
-        exec(compile(file.read(), path, "exec"), *(names or (sys._getframe(1).f_globals,)))  # noqa: S102
+        code, given = compiled(file.read(), path)
+    into = names or (sys._getframe(1).f_globals,)
+    into[0].update(given)
+    exec(code, *into)  # noqa: S102 - the user's own file
 
 
 #: Names that only Python 2 has.

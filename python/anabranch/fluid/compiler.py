@@ -90,7 +90,7 @@ class CompiledProgram:
         """Makes the program run on several replicas, each with a slice of the batch.
 
         Args:
-            loss_name (str, optional): name of the loss; required if the program trains.
+            loss_name (str, optional): name of the loss; required if the program trains. ``""``: there is none.
             build_strategy (BuildStrategy, optional): replaces the strategy of the constructor.
             exec_strategy (ExecutionStrategy, optional): settings. Default: the default settings.
             share_vars_from (CompiledProgram, optional): program whose variables are used. It must be data parallel,
@@ -196,7 +196,7 @@ class CompiledProgram:
             for op in desc.block(0).ops():
                 if op.has_attr("op_role") and op.attr("op_role") & OpRole.Backward:
                     raise Violated("with_data_parallel: loss_name must be given for a program with a backward part")
-        elif desc.block(0)._find_var(self._loss_name) is None:
+        elif self._loss_name and desc.block(0)._find_var(self._loss_name) is None:
             raise InvalidValue("with_data_parallel: loss_name must be a variable of the program, got %r"
                                % self._loss_name)
         if self._replicas() > 1:

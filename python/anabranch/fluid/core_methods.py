@@ -100,6 +100,8 @@ def _checked(op_type: str) -> str:
 def has_grad_op_maker(op_type: str) -> bool:
     """Tells whether an operator of Fluid 1.8.5 declares a gradient. The gradient may be empty, like that of ``sgd``.
 
+    Gradient operators declare none: their gradients consist of several operators, which need a program.
+
     Args:
         op_type (str): type of the operator.
 
@@ -113,9 +115,7 @@ def has_grad_op_maker(op_type: str) -> bool:
         >>> has_grad_op_maker("relu"), has_grad_op_maker("sgd"), has_grad_op_maker("gather_tree")
         (True, True, False)
     """
-    if _checked(op_type).endswith("_grad"):
-        return bool(_core.op_info(op_type)["has_grad"])
-    return op_type not in _WITHOUT_MAKER
+    return not _checked(op_type).endswith("_grad") and op_type not in _WITHOUT_MAKER
 
 
 def has_infer_inplace(op_type: str) -> bool:

@@ -13,6 +13,9 @@ from .core_methods import _checked
 from .errors import InvalidType, InvalidValue, NotFound
 
 _GRAD = "@GRAD"
+#: Names of dtypes in C++, where they differ.
+_IN_C = {"float32": "float", "float64": "double", "float16": "::paddle::platform::float16", "int8": "int8_t",
+         "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
 
 #: Inputs of Fluid 1.8.5's operators whose shape is used, and whose values are not.
 _ONLY_SHAPES = {
@@ -73,6 +76,17 @@ def infer_no_need_buffer_slots(op_type: str, inputs: Any, outputs: Any, attrs: A
     ['X', 'Y']
     """
     return set(_ONLY_SHAPES.get(_checked(op_type), ()))
+
+
+def _get_all_register_op_kernels() -> dict[str, list[str]]:
+    """The operators that have kernels, with a text for each kernel that names its dtype as Fluid 1.8.5 does.
+
+    >>> _get_all_register_op_kernels()["sgd"][0]
+    'data_type[float]:data_layout[ANY_LAYOUT]:place[CPUPlace]:library_type[PLAIN]'
+    """
+    return {name: ["data_type[%s]:data_layout[ANY_LAYOUT]:place[CPUPlace]:library_type[PLAIN]" % _IN_C.get(one, one)
+                   for one in dtypes]
+            for name in _core.op_types() if (dtypes := _core.op_info(name)["dtypes"])}
 
 
 # ---- programs
@@ -231,7 +245,7 @@ def names() -> dict[str, Any]:
     """dict: the names of this module that ``fluid.core`` has."""
     found: dict[str, Any] = {value.__name__: value for value in (
         get_grad_op_desc, infer_no_need_buffer_slots, prune_backward, get_variable_tensor, _create_loaded_parameter,
-        set_feed_variable, get_fetch_variable,
+        set_feed_variable, get_fetch_variable, _get_all_register_op_kernels,
         ProfilerState, TracerOption, EventSortingKey, is_profiler_enabled, enable_profiler, disable_profiler,
         reset_profiler, set_tracer_option)}
     for kind in (ProfilerState, TracerOption, EventSortingKey):

@@ -86,6 +86,25 @@ constexpr auto lookup_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> 
   };
 };
 
+// Rows of 8-bit levels, which no thread changes: quantized models look them up and dequantize the result.
+constexpr auto lookup_levels_kernel = [](TypeTag<int8_t>, const KernelArgs& op) -> Kernel {
+  return [w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"), padding = op.attr<int64_t>("padding_idx"),
+          source = IdSource::of(op.op()), scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    const int64_t width = c[w].shape()[1];
+    const int64_t* id = as_int64(c[ids], scratch.get());
+    check_table_ids(source, c[ids], id, c[w].shape()[0], padding);
+    const auto* table = c[w].data<int8_t>();
+    auto* to = c[out].mutable_data<int8_t>();
+    c.parallel_each(c[ids].numel(), std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=](int64_t i) {
+      if (id[i] == padding) {
+        std::fill_n(to + i * width, width, int8_t{0});
+      } else {
+        std::copy_n(table + id[i] * width, width, to + i * width);
+      }
+    });
+  };
+};
+
 // Each task owns a range of table rows and visits all ids, so the gradients of one id are added in order of samples.
 template <class T>
 void scatter_add(KernelContext& c, const Sizes& s, const T* dout, const int64_t* ids, int64_t padding, T* dtable) {
@@ -192,7 +211,7 @@ void attrs(OpDef& def) {
 }
 
 void look_up(OpDef& def, bool last_is_one) {
-  def.in("W", "[height, width] float")
+  def.in("W", last_is_one ? "[height, width] float, or int8 without a gradient" : "[height, width] float")
       .in("Ids", last_is_one ? "[..., 1] int32 or int64 in [0, height)" : "[...] int32 or int64 in [0, height)")
       .out("Out", last_is_one ? "[..., width]; with the LoD of Ids" : "[..., width]")
       .with(attrs)
@@ -218,6 +237,7 @@ AB_OP(lookup_table)
         "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, is replaced by the "
         "width of the table.")
     .with([](OpDef& def) { look_up(def, true); })
+    .cpu<int8_t>(lookup_levels_kernel)
     .traits(kRowWise)
     .ignores("grad_inplace", false);
 

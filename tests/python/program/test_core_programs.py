@@ -55,6 +55,46 @@ def test_gradients_of_gradients_and_of_operators_without_one():
     assert core.get_grad_op_desc(by_type["mul_grad"], set(), [])[0]
 
 
+def grad_program(forward, made, variables):
+    """The gradient operator in a program of its own, which gets its variables after the operator."""
+    program = fluid.Program()
+    block = program.global_block()
+    block.desc.append_op().copy_from(made)
+    program._sync_with_cpp()
+    for name in made.input_arg_names() + made.output_arg_names():
+        like = forward.global_block().var(variables.get(name, name))
+        block.create_var(name=name, dtype=like.dtype, shape=like.shape, type=like.type)
+    program._sync_with_cpp()
+    return program
+
+
+@pytest.mark.parametrize("inplace", [False, True, None])
+@pytest.mark.parametrize("op", ["relu", "tanh", "square", "softmax"])
+def test_a_gradient_operator_runs_in_its_own_program(op, inplace):
+    """Tests of operators do this with every operator whose output may share the memory of its input."""
+    forward = fluid.Program()
+    with fluid.program_guard(forward):
+        x = fluid.data("x", [2, 3], "float32")
+        x.stop_gradient = False
+        y = getattr(fluid.layers, op)(x)
+    made, variables = core.get_grad_op_desc(y.op.desc, set(), [])
+    assert core.has_infer_inplace(made[0].type()) and not core.has_grad_op_maker(made[0].type())
+    program = grad_program(forward, made[0], variables)
+    if inplace is not None:
+        build = fluid.BuildStrategy()
+        build.enable_inplace = inplace
+        program = fluid.CompiledProgram(program).with_data_parallel("", build, places=fluid.CPUPlace())
+    feeds = {name: np.full((2, 3), 0.5, "float32") for name in made[0].input_arg_names()}
+    dx, = fluid.Executor(fluid.CPUPlace()).run(program, feed=feeds, fetch_list=made[0].output_arg_names())
+    assert dx.shape == (2, 3) and dx[0, 0] == {"relu": 0.5, "tanh": 0.375, "square": 0.5, "softmax": -0.125}[op]
+
+
+def test_kernels_of_operators():
+    kernels = core._get_all_register_op_kernels()
+    assert "data_type[int8_t]:data_layout[ANY_LAYOUT]:place[CPUPlace]:library_type[PLAIN]" in kernels["lookup_table"]
+    assert len(kernels["lookup_table_v2"]) == 2 and "while" not in kernels
+
+
 @pytest.mark.parametrize("op, slots", [
     ("elementwise_add_grad", "X Y"), ("elementwise_add", ""), ("mean_grad", "X"), ("relu_grad", ""), ("mul", ""),
     ("concat_grad", "X"), ("slice_grad", "Input"), ("sequence_expand_grad", "X Y"), ("lookup_table_v2_grad", "W"),

@@ -207,6 +207,26 @@ def test_a_script_runs_a_module_by_runpy(tmp_path):
     assert lines(done) == ["[2.5 0. ] 3 other"]
 
 
+BY_PATH = {
+    "run_path": "print(runpy.run_path('net.py', {'start': 1})['x'], 'net' in sys.modules)",
+    "main": "print(runpy.run_path('net.py', {'start': 1}, '__main__')['x'], sys.argv[0] != 'net.py')",
+    "spec": """spec = importlib.util.spec_from_file_location('other', 'net.py')
+module = importlib.util.module_from_spec(spec)
+module.start = 1
+spec.loader.exec_module(module)
+print(module.x, module.__name__ == 'net')""",
+    "execfile": "start = 1\nexecfile('net.py')\nprint(x, False)"}
+
+
+@pytest.mark.parametrize("way", BY_PATH)
+@pytest.mark.parametrize("text", ["x = list({start: 3 % 2}.iteritems())\nxrange(2)\n",
+                                  "print 'two'\nx = zip([start], [3 / 2])\n"])
+def test_an_old_file_is_run_by_its_path(tmp_path, way, text):
+    (tmp_path / "net.py").write_text(text)
+    done = run(tmp_path, "import importlib.util, runpy, sys\n%s\n" % BY_PATH[way])
+    assert lines(done)[-1] == "[(1, 1)] %s" % (way == "main"), done.stderr
+
+
 def test_a_traceback_of_a_module_starts_in_it(tmp_path):
     (tmp_path / "net.py").write_text("x = {}\nx[1] = {}\nraise ValueError('wrong')\n")
     done = subprocess.run([sys.executable, "-m", "anabranch", "run", "-m", "net"], cwd=tmp_path, env=ENVIRONMENT,
