@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HELD = ["src", "plugins", "python", "tests", "tools", "benchmarks", "docs", "examples", "cmake", "CMakeLists.txt", ".ci",
-        "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md",
+HELD = ["src", "plugins", "python", "tests", "tools", "benchmarks", "docs", "examples", "cmake", "CMakeLists.txt",
+        ".ci", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md",
         "CODE_OF_CONDUCT.md", "dev"]
 ENDS = (".h", ".cc", ".cu", ".py", ".pyi", ".md", ".proto", ".cmake", "CMakeLists.txt", ".sh", ".js", "dev", ".ci/run",
         "nightly")

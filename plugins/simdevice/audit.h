@@ -1,6 +1,6 @@
-// Finds accesses that no event orders, in any order in which they ran. Each byte of a block records its last write and the
-// reads since then; the clock of the next access must include them. The clocks are vector clocks (Fidge, Mattern), and
-// the check is DJIT+ (Pozniansky and Schuster, doi:10.1145/781498.781529).
+// Finds accesses that no event orders, in any order in which they ran. Each byte of a block records its last write and
+// the reads since then; the vector clock of the next access must include them. The check is DJIT+ (Pozniansky and
+// Schuster, doi:10.1145/781498.781529).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -21,8 +21,8 @@ class FollowedModel {
   struct Layer {
     std::shared_ptr<sparse::GrowableTable> table, changes;
   };
-  // Waits for the runs in progress, then takes the values of the variables `names` from `fresh`, which must not use them
-  // afterwards. ShapeMismatch, NotFound: the values do not fit the model, and nothing has changed.
+  // Waits for the runs in progress, then takes the values of the variables `names` from `fresh`, which must not use
+  // them afterwards. ShapeMismatch, NotFound: the values do not fit the model, and nothing has changed.
   void switch_to(int64_t version, Scope& fresh, const std::vector<std::string>& names, std::vector<Layer> layers);
   // Copies the layers to their tables while runs go on.
   void fold();

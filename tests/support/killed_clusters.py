@@ -106,7 +106,7 @@ class Cluster:
             FLAGS_fluid_exact="1.8.5" if mode in ("sync", "fleet_sync") else "", CPU_NUM=str(replicas))
         self.starts = collections.Counter()
         self._running, self._next = {}, []
-        self._read = {worker: (0, 0) for worker in self.workers}
+        self._read = dict.fromkeys(self.workers, (0, 0))
         for role in [("server", 0), ("server", 1)] + [("worker", worker) for worker in self.workers]:
             self._start(role)
 

@@ -72,14 +72,14 @@ AB_OP(nll_loss)
         T *to = none ? zeroed<T>(c, out) : nullptr, *sum_to = needed<T>(c, total);
         double sum = 0, counted = 0;
         each_labeled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
-                      [&](int64_t i, int64_t at, T w) {
-                        if (none) {
-                          if (to) to[i] = -w * from[at];
-                          return;
-                        }
-                        sum -= static_cast<double>(w * from[at]);
-                        counted += static_cast<double>(w);
-                      });
+                     [&](int64_t i, int64_t at, T w) {
+                       if (none) {
+                         if (to) to[i] = -w * from[at];
+                         return;
+                       }
+                       sum -= static_cast<double>(w * from[at]);
+                       counted += static_cast<double>(w);
+                     });
         if (sum_to) *sum_to = static_cast<T>(counted);
         if (none || !c.needs(out)) return;
         *c[out].mutable_data<T>() = static_cast<T>(mean && counted != 0 ? sum / counted : sum);
@@ -101,7 +101,7 @@ AB_GRAD(nll_loss)
         T* to = zeroed<T>(c, dx);
         if (!to || by == 0) return;
         each_labeled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
-                      [&](int64_t i, int64_t at, T w) { to[at] = -w * d[none ? i : 0] / by; });
+                     [&](int64_t i, int64_t at, T w) { to[at] = -w * d[none ? i : 0] / by; });
       };
     });
 
