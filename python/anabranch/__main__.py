@@ -62,8 +62,9 @@ def _missing(error: ImportError) -> str | None:
         return "NumPy is not installed for %s\n  Install it: %s -m pip install 'numpy>=1.17'" % (python, sys.executable)
     package = __package__ or "anabranch"
     if error.name == package + "._core" or (error.name == package and "'_core'" in str(error)):
-        return ("the compiled module anabranch._core is missing or cannot be loaded by %s: %s\n  Install the package for "
-                "this Python: in a clone of the repository, run %s -m pip install ." % (python, error, sys.executable))
+        return ("the compiled module anabranch._core is missing or cannot be loaded by %s: %s\n  Install the package "
+                "for this Python: in a clone of the repository, run %s -m pip install ."
+                % (python, error, sys.executable))
     return None
 
 

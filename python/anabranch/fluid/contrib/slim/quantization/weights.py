@@ -24,9 +24,9 @@ _DTYPES = {8: "int8", 16: "int16"}
 class WeightQuantization:
     """Stores the weights of a saved model as integers. Activations stay in float.
 
-    A weight becomes ``round(w / scale)``. Its operator gets the attribute ``<name>_quant_scale``, which
-    ``fluid.io.load_inference_model`` converts the weight back with: the model needs a quarter or half of the disk space,
-    and the same memory when it runs.
+    A weight becomes ``round(w / scale)``. Its operator gets the attribute ``<name>_quant_scale``, and
+    ``fluid.io.load_inference_model`` uses it to convert the weight back: the model needs a quarter or half of the space
+    on disk, and the same memory when it runs.
 
     Args:
         model_dir (str): folder of the model.
