@@ -43,7 +43,8 @@ def test_mypy_accepts_the_programs_and_finds_what_is_wrong(tmp_path):
     assert found and all("wrong.py:" in line for line in found), done.stdout + done.stderr
     assert re.search(r"\(checked %d source files\)" % (len(programs) + 1), done.stdout), done.stdout
     for expected in ('3: error: Argument "size" to "fc" has incompatible type "str"',
-                     '4: error: Unexpected keyword argument "slope"', '5: error: Module has no attribute "no_such_layer"',
+                     '4: error: Unexpected keyword argument "slope"',
+                     '5: error: Module has no attribute "no_such_layer"',
                      '6: error: "Variable" has no attribute "no_such_method"',
                      '7: note: Revealed type is "anabranch.fluid.framework.variable.Variable"'):
         assert expected in done.stdout, done.stdout
