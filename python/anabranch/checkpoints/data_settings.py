@@ -1,4 +1,4 @@
-"""What the rows of the batches of a run depend on, in this process and in the checkpoint that it has resumed."""
+"""The settings that determine the rows of a run's batches, in this process and in the checkpoint it resumed."""
 from __future__ import annotations
 
 import hashlib
