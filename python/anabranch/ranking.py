@@ -63,9 +63,9 @@ class RankingResult:
         """Warns if the AUC is further below 0.5 than chance explains."""
         area, (negatives, positives) = self.metrics[self._form[0] + "auc"], self._rows.sum(axis=0)
         if area < _REVERSED - _DEVIATIONS * np.sqrt((positives + negatives + 1) / 12 / max(positives * negatives, 1)):
-            warn("RankingMetrics: the auc of %.3g means that rows with the label 1 have the smaller predictions. If the "
-                 "program has been trained, check whether the prediction is that of the other class, such as 1 - p or "
-                 "the wrong column of a softmax, or whether the labels are swapped" % area)
+            warn("RankingMetrics: the auc of %.3g means that rows with the label 1 have the smaller predictions. If "
+                 "the program has been trained, check whether the prediction is that of the other class, such as 1 - p "
+                 "or the wrong column of a softmax, or whether the labels are swapped" % area)
 
     def over_workers(self, fleet: Any) -> RankingResult:
         """The metrics over the rows of all workers of a cluster, as if one process had seen all of these rows.

@@ -424,8 +424,8 @@ class Schema:
         for feature in chosen:
             leaks = [] if feature._is_label else [column for column in feature.columns if column in labels]
             if leaks:
-                warn("Schema.inputs: the feature %s reads the column %s of the label %s: a model that has it as an input "
-                     "is given the answer, which it lacks when it is served"
+                warn("Schema.inputs: the feature %s reads the column %s of the label %s: a model that has it as an "
+                     "input is given the answer, which it lacks when it is served"
                      % (feature.name, leaks[0], labels[leaks[0]]))
 
     def _near(self, name):

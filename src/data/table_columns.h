@@ -41,8 +41,8 @@ class TableColumns {
     std::vector<Field> fields;
     std::vector<std::string> own;
     std::vector<std::string_view> items;  // of lists
-    std::vector<uint32_t> words;  // of the slots that are written row by row, slot by slot
-    std::vector<uint32_t> sizes;  // of each of them, in words
+    std::vector<uint32_t> words;          // of the slots that are written row by row, slot by slot
+    std::vector<uint32_t> sizes;          // of each of them, in words
     uint32_t* rows[ValueRun::kRows];
     alignas(16) float tile[4][ValueRun::kRows];  // numbers of the last columns, until there are four
   };

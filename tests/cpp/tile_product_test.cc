@@ -1,4 +1,4 @@
-// Products of small matrices in tiles: each element is one ascending sum for all tiles.
+// Products of small matrices in tiles: each element is one ascending sum, for any tiles.
 #include "ops/kernels/tile_product.h"
 
 #include <gtest/gtest.h>

@@ -119,6 +119,9 @@ BETWEEN = {
     "pad": lambda h: layers.pad2d(h, [2, 1, 0, 3]), "reflect": lambda h: layers.pad2d(h, [2, 1, 0, 3], "reflect"),
     "edge": lambda h: layers.pad2d(h, [2, 1, 0, 3], "edge"),
     "nearest": lambda h: layers.resize_nearest(h, scale=2.0), "linear": lambda h: layers.resize_bilinear(h, [7, 11]),
+    "instance": lambda h: layers.relu(layers.instance_norm(h)),
+    **{"groups_%d" % n: lambda h, n=n: layers.relu(layers.group_norm(h, n)) for n in (1, 2, 4, 16)},
+    "groups_without_scale": lambda h: layers.group_norm(layers.relu(h), 8, param_attr=False, bias_attr=False),
     "max": lambda h: layers.pool2d(h, 3, "max", 2, 1), "mean": lambda h: layers.pool2d(h, 2, "avg", 2),
 }
 

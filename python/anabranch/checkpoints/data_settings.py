@@ -1,4 +1,4 @@
-"""The settings that determine the rows of a run's batches, in this process and in the checkpoint it resumed."""
+"""The settings on which the rows of the batches of a run depend: those of this process, and of its checkpoint."""
 from __future__ import annotations
 
 import hashlib
@@ -30,8 +30,8 @@ class DataSettings:
         differs = {name: self._saved.get(name) not in (None, now) for name, now in self._now.items()}
         self._saved = {}
         if differs[_FORMAT]:
-            say("the data set has another format (set_format) than before: if a salt, a number of buckets, a vocabulary "
-                "or a column has changed, ids stand for other texts than those trained on")
+            say("the data set has another format (set_format) than before: if a salt, a number of buckets, a "
+                "vocabulary or a column has changed, ids stand for other texts than those trained on")
         if differs[_BATCHES] and skips:
             say("the data set has another batch size, other files or another share than before: the completed batches, "
                 "which this epoch skips, had other rows, so that some rows are used twice or not at all")

@@ -33,8 +33,8 @@ def in_use(folder: str) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            raise NotAllowed("Checkpoints: another process has a run in the folder %s, and would delete its checkpoints: "
-                             "wait until it has ended, or give this run another folder" % folder) from None
+            raise NotAllowed("Checkpoints: another process has a run in the folder %s, and would delete its "
+                             "checkpoints: wait until it has ended, or give this run another folder" % folder) from None
         except OSError:     # a file system without locks
             pass
         held = _held[info.st_dev, info.st_ino] = [handle, 0]

@@ -163,8 +163,8 @@ def form_of(path: str, separator: str | None = None, header: bool | None = None)
         raise InvalidValue("%s is empty" % path)
     if separator is None:
         if _LIBSVM.match(line):
-            raise InvalidValue("%s has libsvm lines (label index:value ...) instead of columns: anabranch train --format "
-                               "libsvm trains on them; anabranch.Schema.libsvm() reads them" % path)
+            raise InvalidValue("%s has libsvm lines (label index:value ...) instead of columns: anabranch train "
+                               "--format libsvm trains on them; anabranch.Schema.libsvm() reads them" % path)
         separator = max(SEPARATORS.values(), key=line.count)
         if line.count(separator) == 0:
             separator = "\t" if ".tsv" in path else ","

@@ -54,11 +54,20 @@ void reorder(const Operand& o, const memory& from, const memory& to) {
   execute(o.reorder, args);
 }
 
+// The library pads an image of one or two channels to a whole block and computes products with the zeros, except in the
+// forward pass. Products of plain images have none.
+bool wastes_blocks(const ConvDims& d) {
+  return !d.channels_last && !d.input_last && d.groups == 1 && d.in_channels <= 2;
+}
+
 // One pass over `n` samples.
 class ChunkPrimitive {
  public:
   ChunkPrimitive(ConvPass pass, const ConvDims& d, int64_t n, bool rounded) {
     ConvLayouts l(d, n), first(d, n);
+    if (pass == ConvPass::kBackwardFilter && wastes_blocks(d)) {
+      for (ConvLayouts* layouts : {&l, &first}) layouts->keep_plain(d, n);
+    }
     if (rounded) {
       l.round_all_but(computed(pass));
       first.round_all_but(&ConvLayouts::result);

@@ -60,6 +60,15 @@ ConvLayouts::ConvLayouts(const ConvDims& d, int64_t n) {
   after = dims_of(w, {}, used_padding(w));
 }
 
+void ConvLayouts::keep_plain(const ConvDims& d, int64_t n) {
+  ConvDims plain = d;
+  plain.blocked_input = plain.blocked_output = false;
+  const ConvLayouts all(plain, n);
+  image = all.user_image;
+  filter = all.user_filter;
+  result = all.user_result;
+}
+
 void ConvLayouts::round_all_but(memory::desc ConvLayouts::*out) {
   for (const auto operand : {&ConvLayouts::image, &ConvLayouts::filter, &ConvLayouts::result}) {
     if (operand != out) (this->*operand).data.data_type = dnnl_bf16;

@@ -9,23 +9,20 @@
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/workspace.h"
+#include "ops/nn/blocked.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/group_norm.h"
 #include "ops/nn/group_norm_loops.h"
 #include "ops/nn/norm_second_order.h"
 
 namespace anabranch::nn::group_norm_op {
 namespace {
 
-// ---- the differences of the two types
+using group_norm::Form, group_norm::Source, group_norm::groups_of;
 
-struct Form {
-  const char *mean, *variance;  // output slots
-  bool inverse;                 // the second one holds 1 / sqrt(variance + epsilon)
-};
 constexpr Form kGroup{"Mean", "Variance", false}, kInstance{"SavedMean", "SavedVariance", true};
 
 bool is_last(const ir::Op& op) { return op.has_attr("data_layout") && channels_last(op); }
-int64_t groups_of(const ir::Op& op) { return op.has_attr("groups") ? op.attr<int32_t>("groups") : 0; }
 
 int64_t check_channels(const InferContext& c, const char* image) {
   check_rank(c, image, 2, 5);
@@ -48,6 +45,7 @@ Shape statistics_shape(const InferContext& c, const char* image, bool flat) {
 }
 
 template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
+  if (is_blocked(op.op(), kBlocked)) return group_norm::blocked_forward(op, form);
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
   return [=, last = is_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
           bias = op.in("Bias"), y = op.out("Y"), mean = op.out(form.mean), variance = op.out(form.variance),
@@ -74,16 +72,8 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
   };
 }
 
-// Inputs of a gradient.
-struct Source {
-  bool centered, of_y;
-  // In Fluid 1.8.5, which uses only Y, the gradient of group norm without a scale is wrong.
-  Source(const KernelArgs& op, const Form& form)
-      : centered(form.inverse || op.in("Scale") || !Flags::exact_fluid()),
-        of_y(!form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid())) {}
-};
-
 template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
+  if (is_blocked(op.op(), kBlocked)) return group_norm::blocked_backward(op, form);
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
   const Source source(op, form);
   const bool centered = source.centered, of_y = source.of_y;
@@ -195,7 +185,7 @@ auto forward_of(const Form& form) {
     def.out_intermediate(form.mean, "of each group of each sample");
     def.out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample");
     def.attr<float>("epsilon", 1e-5f, "keeps the quotient finite");
-    def.infer([form](InferContext& c) { infer_forward(c, form); });
+    def.images({"X", "Y"}, kBlocked).infer([form](InferContext& c) { infer_forward(c, form); });
     def.cpu<float, double>([form]<class T>(TypeTag<T>, const KernelArgs& op) { return forward<T>(op, form); });
     def.device<float, double, float16, bfloat16>(
         [form]<class T>(TypeTag<T>, const KernelArgs& op) { return forward_on_device<T>(op, form); });
@@ -248,3 +238,14 @@ AB_GRAD(instance_norm).with(backward_of(kInstance)).grad(second_order::through([
 
 }  // namespace
 }  // namespace anabranch::nn::group_norm_op
+
+namespace anabranch::nn::group_norm {
+
+// In Fluid 1.8.5, which uses only Y, the gradient of group norm without a scale is wrong.
+Source::Source(const KernelArgs& op, const Form& form)
+    : centered(form.inverse || op.in("Scale") || !Flags::exact_fluid()),
+      of_y(!form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid())) {}
+
+int64_t groups_of(const ir::Op& op) { return op.has_attr("groups") ? op.attr<int32_t>("groups") : 0; }
+
+}  // namespace anabranch::nn::group_norm

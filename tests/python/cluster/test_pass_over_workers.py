@@ -118,7 +118,8 @@ def test_workers_that_read_the_same_files(lines, warned, monkeypatch):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         result.over_workers(fleet)
-    assert [str(one.message).startswith("over_workers: workers have read the same lines") for one in found] == [True] * warned
+    said_so = [str(one.message).startswith("over_workers: workers have read the same lines") for one in found]
+    assert said_so == [True] * warned
 
 
 def test_a_pass_knows_its_lines(tmp_path):

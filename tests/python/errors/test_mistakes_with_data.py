@@ -166,7 +166,7 @@ def checkpoints_that_do_not_count():
 
 
 WARNED = [
-    (another_schema_of_the_data, r'set_format: the schema converts values to price by \[\["clip", 0, 1.0\]\], but.*10.0'),
+    (another_schema_of_the_data, r'the schema converts values to price by \[\["clip", 0, 1.0\]\], but.*10.0'),
     (another_salt_of_a_loader, r'set_format: .* to user by \[\["hash", 100, "items"\]\], but'),
     (another_schema_of_the_model, "save_inference_model: the schema converts values to user .*use the same schema"),
     (a_salt_that_follows_the_column, r'values to user by \[\["hash", 100, \["user_id"\]\]\], but'),
@@ -174,7 +174,7 @@ WARNED = [
     (shares_that_overlap, r"lines of ./a.csv were trained on: set_share\(0.7, 1\) overlaps with set_share\(0, 0.8\)"),
     (shares_of_two_seeds, r"set_share\(0.8, 1, seed=1\) overlaps with set_share\(0, 0.8\).* and the same seed"),
     (share_of_the_test_forgotten, r"set_share\(0, 1\) overlaps with set_share\(0, 0.8\)"),
-    (files_that_are_not_loaded, "the records in memory are those of set_filelist and set_share before load_into_memory"),
+    (files_that_are_not_loaded, "the records in memory are those of set_filelist and set_share before load_into"),
     (only_a_header, "train_from_dataset: the data set has no rows: 1 file of set_filelist has no lines"),
     (no_good_line, "the data set has no rows: 1 file of set_filelist has no well-formed lines"),
     (prediction_of_the_other_class, "the auc of 0.* means that rows with the label 1 have the smaller predictions"),
@@ -238,10 +238,14 @@ sys.stdin.read()
 """
 
 
+def other_process():
+    return subprocess.Popen([sys.executable, "-c", _OTHER_PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
 def test_two_processes_do_not_share_a_folder():
     model(schema())
     list(anabranch.Checkpoints("run", MAIN(), EXECUTOR).epochs(1))
-    with subprocess.Popen([sys.executable, "-c", _OTHER_PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    with other_process() as other:
         assert other.stdout.readline() == b"locked\n"
         with pytest.raises(RuntimeError, match="another process has a run in the folder run.*give this run another"):
             list(anabranch.Checkpoints("run", MAIN(), EXECUTOR).epochs(2))
@@ -249,7 +253,7 @@ def test_two_processes_do_not_share_a_folder():
     first, second = (anabranch.Checkpoints("run", MAIN(), EXECUTOR) for _ in range(2))
     for _ in first.epochs(2):       # runs of one process may
         assert list(second.epochs(1)) == []
-    with subprocess.Popen([sys.executable, "-c", _OTHER_PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    with other_process() as other:
         assert other.communicate(b"")[0] == b"locked\n"
 
 
@@ -258,7 +262,8 @@ def odd_texts(field, text, split=None, name="odd.csv"):
     feature = made.text("kind", split=split)
     feature.hash(100) if text is None else feature.vocabulary(text)
     inputs = made.inputs()
-    L.fc(L.cast(L.sequence_pool(L.embedding(inputs["kind"], [100, 2]), "sum") if split else inputs["kind"], "float32"), 1)
+    rows = L.embedding(inputs["kind"], [100, 2])
+    L.fc(L.sequence_pool(rows, "sum") if split else rows, 1)
     EXECUTOR.run(fluid.default_startup_program())
     with (gzip.open if name.endswith(".gz") else open)(name, "wt") as file:
         file.write("other,kind\n" + "".join("1,%s\n" % (field % number) for number in range(30)))
@@ -278,7 +283,8 @@ def test_odd_texts_are_named(field, words, split, message, name):
 
 
 @pytest.mark.parametrize("field, words, split", [
-    ("red%d", ["red1", "blue"], None), ("a%d", None, "|"), ("%d", None, None), ("1.%d", None, None), (" %d", None, " ")])
+    ("red%d", ["red1", "blue"], None), ("a%d", None, "|"), ("%d", None, None), ("1.%d", None, None),
+    (" %d", None, " ")])
 def test_plain_texts_get_no_warning(field, words, split):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -140,7 +140,7 @@ def test_prose_becomes_words_and_other_text_does_not(tmp_path):
     columns = {"prose": [" ".join(draw.choice(words, draw.randint(2, 8))) for _ in range(2000)],
                "time": ["2026-03-%02d %02d:%02d:%02d" % tuple(draw.randint(1, [29, 24, 60, 60])) for _ in range(2000)],
                "city": ["New City %d" % draw.randint(100) for _ in range(2000)],
-               "person": ["%s %s" % tuple("".join(draw.choice(list("abcdefgh"), 8)) for _ in "ab") for _ in range(2000)]}
+               "person": [" ".join("".join(draw.choice(list("abcdefgh"), 8)) for _ in "ab") for _ in range(2000)]}
     path = write(tmp_path / "a.csv", columns)
     stats = read([path], form_of(path))
     prose = stats.column("prose")

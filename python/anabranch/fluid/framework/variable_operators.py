@@ -202,8 +202,8 @@ def warn_of_pairs(op: str, x: Any, y: Any) -> None:
     """Warns if one of two operands whose last axes are aligned is a column of rows [-1, 1] and the other one a vector
     [-1]: the result has a value for each pair of rows, and a mean of it hides that."""
     if {tuple(x.shape), tuple(y.shape)} == {(-1, 1), (-1,)}:
-        warn("%s: %s has the shape %s and %s has %s, so that the result has a value for each pair of rows: give both the "
-             "same shape, such as [None, 1]" % (op, x.name, list(x.shape), y.name, list(y.shape)))
+        warn("%s: %s has the shape %s and %s has %s, so that the result has a value for each pair of rows: give both "
+             "the same shape, such as [None, 1]" % (op, x.name, list(x.shape), y.name, list(y.shape)))
 
 
 def _binary(self, other, method, op, swapped=False):

@@ -210,7 +210,7 @@ class Pass:
             if not trains(self.program) and self.program.global_block().ops:
                 warn("%s: the program trains nothing: pass the program on which minimize was called, not one that was "
                      "cloned for tests; infer_from_dataset evaluates without training" % self.what)
-            if self.checkpoints is None and getattr(self.program, "_saved_by_runs", 0):
+            if self.checkpoints is None and getattr(self.program, "_saved_by_runs", False):
                 warn("train_from_dataset: a run of Checkpoints does not count the steps of this pass, so that it saves "
                      "nothing before its end and resumes in the wrong place: pass checkpoints=")
             metric_states.restore(self.program, self.scope)

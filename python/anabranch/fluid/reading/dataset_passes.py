@@ -106,7 +106,8 @@ class DatasetPasses(RemoteFiles):
             left = counts["rows"] % (self._batch_size or 32) if self._drop_last and self._queue is None else 0
             sys.stderr.write("%s: %s, %s%s, %s%s\n" % (
                 what, counted(counts["rows"], "row"), counted(bad, "bad line"), share,
-                counted(counts["missing"], "missing value"), ", the last %d dropped (drop_last)" % left if left else ""))
+                counted(counts["missing"], "missing value"),
+                ", the last %d dropped (drop_last)" % left if left else ""))
         if self._most_bad is not None and bad > self._most_bad * lines:
             raise InvalidValue("%s: %s of %d are bad, more than max_share=%g of set_bad_rows"
                                % (what, counted(bad, "line"), lines, self._most_bad))

@@ -58,8 +58,8 @@ def _unknown_words(part: Mapping[str, Any], values: Sequence[str]) -> str | None
             words = set(step[1])
             items = [item for value in values for item in (value.split(part["split"]) if "split" in part else [value])]
             if not words.intersection(items):
-                return ("none of the first %d texts is in the vocabulary, so that all of them get one id: got %s, and the "
-                        "vocabulary has %s" % (len(items), _some(items), _some(step[1])))
+                return ("none of the first %d texts is in the vocabulary, so that all of them get one id: got %s, and "
+                        "the vocabulary has %s" % (len(items), _some(items), _some(step[1])))
     return None
 
 
@@ -69,16 +69,16 @@ def _other_separator(part: Mapping[str, Any], values: Sequence[str]) -> str | No
         return None
     for other in _SEPARATORS:
         if other != split and sum(other in value for value in values) > 0.3 * len(values):
-            return ("none of the first %d lists contains the separator %r, so that each has one item, and many contain %r:"
-                    " got %s" % (len(values), split, other, _some(values)))
+            return ("none of the first %d lists contains the separator %r, so that each has one item, and many contain "
+                    "%r: got %s" % (len(values), split, other, _some(values)))
     return None
 
 
 def _float_ids(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
     if not all(map(_FLOAT_ID.match, values)):
         return None
-    return ("its texts are integers that were written as floats, and 7.0 is another text than 7: write integers (pandas "
-            "converts integers with missing values to floats: read them with dtype=str), got %s" % _some(values))
+    return ("its texts are integers that were written as floats, and 7.0 is another text than 7: write integers "
+            "(pandas turns integers with missing values into floats: read them with dtype=str), got %s" % _some(values))
 
 
 def _spaces(part: Mapping[str, Any], values: Sequence[str]) -> str | None:

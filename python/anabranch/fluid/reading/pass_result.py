@@ -109,8 +109,8 @@ def _over_workers(result, role):
                                % (form, other, worker))
         read += [lines] if lines else []
     if len(set(read)) < len(read):
-        warn("over_workers: workers have read the same lines of the same files, each of which therefore counts more than "
-             "once: give each worker its own files with set_filelist(fleet.split_files(files))")
+        warn("over_workers: workers have read the same lines of the same files, each of which therefore counts more "
+             "than once: give each worker its own files with set_filelist(fleet.split_files(files))")
     means = [name for name in result.metrics if name not in result._counts and name not in ranked]
     weighted = [result.metrics[name] * result.rows if result.rows else 0.0 for name in means]
     sums = _cluster.all_reduce(role, np.array([result.rows, result.batches, result.bad_rows, *weighted]), "sum")

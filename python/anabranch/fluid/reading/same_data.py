@@ -39,8 +39,8 @@ def warn_of_other_features(what: str, known: Mapping[str, Mapping[str, Any]], sc
             continue
         one, other = conversion(made), conversion(feature)
         if one != other and one[0] == other[0]:
-            warn("%s: the schema converts values to %s by %s, but the schema whose inputs() made this input by %s, so that "
-                 "equal values differ: use the same schema to train and to serve"
+            warn("%s: the schema converts values to %s by %s, but the schema whose inputs() made this input by %s, so "
+                 "that equal values differ: use the same schema to train and to serve"
                  % (what, feature["name"], _shown(other), _shown(one)))
             return
 
@@ -61,8 +61,8 @@ def warn_of_trained_lines(trained: Mapping[str, set[Share]], files: Sequence[str
     for path in files if trained else ():
         for other in trained.get(os.path.realpath(path), ()):
             if other != share and (other[2] != share[2] or max(other[0], share[0]) < min(other[1], share[1])):
-                warn("infer_from_dataset: lines of %s were trained on: set_share(%s) overlaps with set_share(%s) of the "
-                     "data set to train on: give both data sets shares without a common part, and the same seed"
+                warn("infer_from_dataset: lines of %s were trained on: set_share(%s) overlaps with set_share(%s) of "
+                     "the data set to train on: give both data sets shares without a common part, and the same seed"
                      % (path, _arguments(share), _arguments(other)))
                 return
 
