@@ -43,7 +43,7 @@ def _plan(args: argparse.Namespace, files: list[str], rows: int, what: str) -> P
     both = [path for path in tests if os.path.realpath(path) in map(os.path.realpath, files)]
     if both:
         raise InvalidValue("--test: %s is also a file to train on, so that the test would not be one of new rows: "
-                           "without --test, a share of the lines (--test-share) is set aside" % both[0])
+                           "without --test, a share of the lines (--test-share) is held out" % both[0])
     return Plan(files, tests, args.test_share, args.model, what, args.epochs, rows,
                 size <= _IN_MEMORY_BYTES, "model_" + _stem(files[0]))
 

@@ -78,7 +78,7 @@ def _float_ids(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
     if not all(map(_FLOAT_ID.match, values)):
         return None
     return ("its texts are integers that were written as floats, and 7.0 is another text than 7: write integers "
-            "(pandas turns integers with missing values into floats: read them with dtype=str), got %s" % _some(values))
+            "(pandas stores integers with missing values as floats: read them with dtype=str), got %s" % _some(values))
 
 
 def _spaces(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
