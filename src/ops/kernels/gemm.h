@@ -4,9 +4,9 @@
 //   kernel return [=](KernelContext& c) { gemm->run(c, {.m = m, .n = n, .k = k, .trans_b = true}, a, b, out); };
 //
 // float32 runs in oneDNN, batches of small matrices in loops of this folder, and float64 in plain loops (oneDNN has
-// none). Work is split by size over the idle workers of the context; an epilogue is applied to each chunk while it is in
-// the cache. Primitives are made on the first use of a shape and kept, so a steady step allocates nothing here. C must
-// not overlap A or B; k = 0 gives zeros. A Gemm belongs to one kernel: run() must not be called concurrently.
+// none). Work is split by size over the idle workers of the context; an epilogue is applied to each chunk while it is
+// in the cache. Primitives are made on the first use of a shape and kept, so a steady step allocates nothing here. C
+// must not overlap A or B; k = 0 gives zeros. A Gemm belongs to one kernel: run() must not be called concurrently.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -118,8 +118,8 @@ AB_GRAD(sequence_pad)
 Offsets lengths_as_offsets(const Tensor& lengths, const Shape& x) {
   Tensor scratch;
   const int64_t* n = as_int64(lengths, &scratch);
-  AB_CHECK(is_number_per_row(lengths.shape(), x[0]), ShapeMismatch, "Length must have one number for each of the {} sequences, got {}",
-           x[0], lengths.shape().str());
+  AB_CHECK(is_number_per_row(lengths.shape(), x[0]), ShapeMismatch,
+           "Length must have one number for each of the {} sequences, got {}", x[0], lengths.shape().str());
   Offsets o{0};
   for (int64_t s = 0; s < x[0]; ++s) {
     AB_CHECK(n[s] >= 0 && n[s] <= x[1], InvalidArgument, "Length of sequence {} must be 0 to {}, got {}", s, x[1],
