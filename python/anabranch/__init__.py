@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
     from .hashing import hash_ids
     from .incremental import warm_start
     from .loops import Loop
+    from .nearest import neighbors, neighbours
     from .predictor import Predictor
     from .ranking import RankingMetrics
     from .schema import Schema
@@ -26,7 +27,7 @@ if _TYPE_CHECKING:
 _sys.meta_path.append(_absent.finder)
 
 __all__ = ["Checkpoints", "Loop", "Predictor", "RankingMetrics", "Schema", "__version__", "batch", "compat", "dataset",
-           "hash_ids", "reader", "set_event_time", "warm_start"]
+           "hash_ids", "neighbors", "neighbours", "reader", "set_event_time", "warm_start"]
 
 _on_demand.give(__name__, {
     ".checkpoints": "Checkpoints",
@@ -35,6 +36,7 @@ _on_demand.give(__name__, {
     ".hashing": "hash_ids",
     ".incremental": "warm_start",
     ".loops": "Loop",
+    ".nearest": "neighbors neighbours",
     ".predictor": "Predictor",
     ".ranking": "RankingMetrics",
     ".schema": "Schema",

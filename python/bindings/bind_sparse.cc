@@ -49,9 +49,14 @@ nb::object keys(GrowableTable& table) {
   return array_view(std::move(out));
 }
 
-nb::object rows(GrowableTable& table, nb::handle array) {
-  const Tensor keys = borrow_array(array);
+Tensor borrow_keys(nb::handle array) {
+  Tensor keys = borrow_array(array);
   AB_CHECK(keys.dtype() == DType::kInt64 && keys.contiguous(), InvalidArgument, "keys are a row-major int64 array");
+  return keys;
+}
+
+nb::object rows(GrowableTable& table, nb::handle array) {
+  const Tensor keys = borrow_keys(array);
   Tensor out(Shape{keys.numel(), table.options().width}, DType::kFloat32);
   sparse::KeyOrder scratch;
   {
@@ -59,6 +64,24 @@ nb::object rows(GrowableTable& table, nb::handle array) {
     table.pull(keys.data<int64_t>(), keys.numel(), {}, out.mutable_data<float>(), &scratch, nullptr);
   }
   return array_view(std::move(out));
+}
+
+void set_rows(GrowableTable& table, nb::handle array, nb::handle values) {
+  const Tensor keys = borrow_keys(array), rows = borrow_array(values);
+  AB_CHECK(rows.dtype() == DType::kFloat32 && rows.contiguous() && rows.shape().rank() == 2 &&
+               rows.shape()[0] == keys.numel() && rows.shape()[1] == table.options().width,
+           InvalidArgument, "rows are a row-major float32 array [{}, {}]", keys.numel(), table.options().width);
+  const Unlocked unlocked;
+  table.set_rows(keys.data<int64_t>(), keys.numel(), rows.data<float>());
+}
+
+size_t remove(GrowableTable& table, nb::handle array) {
+  const Tensor keys = borrow_keys(array);
+  const Unlocked unlocked;
+  const auto* const data = keys.data<int64_t>();
+  const size_t found = table.with_rows({data, static_cast<size_t>(keys.numel())}).size();
+  table.remove(data, keys.numel());
+  return found;
 }
 
 void put(Value& value, std::shared_ptr<GrowableTable> fresh) {
@@ -166,6 +189,8 @@ void bind_sparse(nb::module_& m) {
       .def("statistics", &statistics)
       .def("keys", &keys, "All keys, ascending.")
       .def("rows", &rows, nb::arg("keys"), "[n, width]; zeros for keys without a row.")
+      .def("set_rows", &set_rows, nb::arg("keys"), nb::arg("rows"), "rows: [n, width]. Moments stay, or start.")
+      .def("remove", &remove, nb::arg("keys"), "The number of rows that there were.")
       .def("recorded_since", &GrowableTable::recorded_since,
            "Checksum of the link since which changes are recorded; 0: they are not.")
       .def("record_since", &GrowableTable::record_since, nb::arg("link"), CallUnlocked(),

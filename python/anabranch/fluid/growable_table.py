@@ -7,6 +7,7 @@ import numpy
 
 from .. import _core
 from . import arguments
+from . import table_contents as contents
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered
 from .framework import VarType, default_startup_program
 from .framework.variable import is_growable
@@ -17,6 +18,8 @@ from .table_rules import Rules, ShowClickScore
 from .user_warnings import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._core import Scope
     from .hints import DType
     from .initializer import Initializer
@@ -190,6 +193,104 @@ class GrowableTable(ParamAttr):
             numpy.ndarray: [n, width], float32. Ids without a row give zeros.
         """
         return self._held(scope).rows(numpy.ascontiguousarray(keys, dtype="int64"))
+
+    def pages(self, size: int = 65536, scope: Scope | None = None) -> Iterator[tuple[Any, Any]]:
+        """Iterates over all rows, some at a time, so that a large table needs little memory besides its own.
+
+        Args:
+            size (int): number of rows in a page, at least 1. Default 65536.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
+
+        Yields:
+            tuple: ids, [n], int64, ascending from page to page; their rows, [n, width], float32.
+        """
+        contents.check_size("pages", size)
+        held = self._held(scope)
+        keys = held.keys()
+        for at in range(0, len(keys), size):
+            yield keys[at:at + size], held.rows(numpy.ascontiguousarray(keys[at:at + size]))
+
+    def set_rows(self, keys: Any, rows: Any, scope: Scope | None = None) -> None:
+        """Gives ids the rows that they have elsewhere, for example in another model. An id without a row gets one,
+        whatever the rules of admission say; its moments start as those of a new row. Existing rows keep their moments.
+        The next checkpoint with ``delta`` contains the rows.
+
+        Args:
+            keys (array_like): ids, [n], int64. Of equal ids, the last one counts.
+            rows (array_like): finite numbers, [n, width], converted to float32.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
+
+        Raises:
+            ValueError: ``keys`` or ``rows`` has another shape, or a number is not finite. Nothing has changed.
+            MemoryError: ``max_bytes`` does not allow more rows. The rows before have been set.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> table = fluid.GrowableTable("items")
+            >>> ids = fluid.data("ids", [None], "int64")
+            >>> _ = fluid.embedding(ids, size=[-1, 2], is_sparse=True, param_attr=table)
+            >>> _ = fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+            >>> table.set_rows([5, 2 ** 40], [[1, 2], [3, 4]])
+            >>> table.rows([2 ** 40, 5]).tolist()
+            [[3.0, 4.0], [1.0, 2.0]]
+            >>> table.delete([5, 6])
+            1
+        """
+        held = self._held(scope)
+        held.set_rows(*contents.checked(self.name, keys, rows, held.width))
+
+    def delete(self, keys: Any, scope: Scope | None = None) -> int:
+        """Removes rows, for example those of users who have left. An id that is trained on again gets a new row.
+
+        Args:
+            keys (array_like): ids, [n], int64. Those without a row are ignored.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
+
+        Returns:
+            int: the number of rows that were removed.
+        """
+        return self._held(scope).remove(numpy.unique(contents.ids(self.name, keys)))
+
+    def to_parquet(self, path: str, size: int = 65536, scope: Scope | None = None) -> int:
+        """Writes the rows to a file of Parquet with the columns ``id`` (int64) and ``row`` (fixed-size lists of
+        float32), by ascending id, without moments. It needs the package ``pyarrow``. An existing file is replaced when
+        the new one is complete.
+
+        Args:
+            path (str): the file.
+            size (int): number of rows in a row group, at least 1. Default 65536.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
+
+        Returns:
+            int: the number of rows.
+
+        Raises:
+            RuntimeError: ``pyarrow`` is not installed.
+        """
+        contents.check_size("to_parquet", size)
+        return contents.write(path, self._held(scope).width, self.pages(size, scope))
+
+    def from_parquet(self, path: str, scope: Scope | None = None) -> int:
+        """Sets the rows of a file of Parquet, as :meth:`set_rows` does: its columns are those of :meth:`to_parquet`, and
+        the lists of ``row`` may be of any kind. Other columns are ignored. It needs the package ``pyarrow``.
+
+        Args:
+            path (str): the file.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
+
+        Returns:
+            int: the number of rows in the file.
+
+        Raises:
+            RuntimeError: ``pyarrow`` is not installed.
+            ValueError: the file lacks a column, or a row is missing, has another width or is not finite. The row groups
+                before have been set.
+        """
+        held, count = self._held(scope), 0
+        for keys, rows in contents.read(path, self.name, held.width):
+            held.set_rows(keys, rows)
+            count += len(keys)
+        return count
 
 
 def check_file_name(name: str) -> None:
