@@ -56,7 +56,7 @@ def test_gradients_of_gradients_and_of_operators_without_one():
 
 
 def grad_program(forward, made, variables):
-    """The gradient operator in a program of its own, which gets its variables after the operator."""
+    """A program with the gradient operator alone, which gets its variables after the operator."""
     program = fluid.Program()
     block = program.global_block()
     block.desc.append_op().copy_from(made)
