@@ -108,7 +108,8 @@ void bind_op(nb::module_& m) {
           "__init__", [](BlockRef* self, int idx) { new (self) BlockRef{idx}; }, nb::arg("idx"))
       .def_ro("idx", &BlockRef::idx);
   nb::class_<ir::Op> op_class(m, "Op", "An op of a block.");
-  op_class.def_ro("_type", &ir::Op::type)
+  op_class.def(nb::init<>())
+      .def_ro("_type", &ir::Op::type)
       .def(
           "input", [](const ir::Op& op, const std::string& slot) { return op.input(slot); }, nb::arg("slot"))
       .def(

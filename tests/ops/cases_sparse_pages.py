@@ -61,3 +61,19 @@ case("lookup_sparse_table", {"W": Rows([1, 5], 10, real(2, 4)), "Ids": np.array(
      grad=(), name="a row that is not there")
 case("lookup_sparse_table", {"W": Rows([1, 5, 1], 10, real(3, 4)), "Ids": np.array([[1], [5]])}, {}, found, grad=(),
      name="a row that is there twice")
+
+
+def of_existing(i, a):
+    """A repeated row has its first values."""
+    ids = i["Ids"].ravel()
+    return np.stack([np.zeros_like(i["W"].values[0]) if at == a.get("padding_idx", -1)
+                     else i["W"].values[i["W"].ids.index(at)] for at in ids])
+
+
+case("lookup_table", {"W": Rows([5, 1, 5], 10, real(3, 4)), "Ids": np.array([[1], [5], [1]])}, {}, of_existing, grad=(),
+     name="existing_rows")
+LEVELS = np.arange(-4, 4, dtype="int8").reshape(2, 4)
+case("lookup_table", {"W": Rows([5, 1], 10, LEVELS), "Ids": np.array([[1], [3]])}, {"padding_idx": 3}, of_existing,
+     grad=(), name="existing_levels")
+case("lookup_table_v2", {"W": Rows([5, 1, 5], 10, real(3, 4)), "Ids": np.array([1, 3, 5])}, {"padding_idx": 3},
+     of_existing, grad=(), name="existing_rows")

@@ -1,34 +1,14 @@
 // Lookup in a table that holds only some of its rows.
 #include <algorithm>
 #include <memory>
-#include <unordered_map>
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 #include "ops/sparse/look_up.h"
+#include "ops/sparse/row_places.h"
 
 namespace anabranch::sparse::lookup_sparse_table_op {
 namespace {
-
-// The positions of the rows of a table, recomputed when they have changed. A repeated row has its last position, as in
-// Fluid 1.8.5.
-class Places {
- public:
-  void see(const std::vector<int64_t>& rows) {
-    if (rows == rows_) return;
-    rows_ = rows;
-    place_.clear();
-    for (size_t i = 0; i < rows.size(); ++i) place_[rows[i]] = static_cast<int64_t>(i);
-  }
-  int64_t of(int64_t row) const {
-    auto at = place_.find(row);
-    return at == place_.end() ? -1 : at->second;
-  }
-
- private:
-  std::vector<int64_t> rows_;
-  std::unordered_map<int64_t, int64_t> place_;
-};
 
 AB_OP(lookup_sparse_table)
     .doc(
@@ -53,7 +33,7 @@ AB_OP(lookup_sparse_table)
     .no_grad("the server updates its table")
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       return [test = op.attr<bool>("is_test"), w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"),
-              places = std::make_shared<Places>()](KernelContext& c) {
+              places = std::make_shared<RowPlaces>(Repeated::kLast)](KernelContext& c) {
         const SelectedRows& table = c.value(w).rows();
         check_rows(table);
         places->see(table.rows);

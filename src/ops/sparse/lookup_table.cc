@@ -13,6 +13,7 @@
 #include "ops/sparse/look_up.h"
 #include "ops/sparse/queued_rows.h"
 #include "ops/sparse/row_loops.h"
+#include "ops/sparse/row_places.h"
 
 namespace anabranch::sparse::lookup_table_op {
 namespace {
@@ -60,6 +61,26 @@ template <class T> void gather_rows(KernelContext& c, int64_t n, const GatherPar
                  [=](int64_t begin, int64_t end) { gather_parts(&part, 1, begin, end, out, part.width); });
 }
 
+// The table holds only some of its rows. A repeated row has its first values, as in Fluid 1.8.5.
+template <class T>
+void copy_existing(const SelectedRows& table, RowPlaces* places, const int64_t* ids, int64_t padding, Tensor* out) {
+  check_rows(table);
+  places->see(table.rows);
+  const int64_t width = out->row_elems();
+  AB_CHECK(table.value.row_elems() == width, ShapeMismatch, "W must have {} columns, got {}", width,
+           table.value.shape().str());
+  T* to = out->mutable_data<T>();
+  for (int64_t i = 0, n = out->numel() / std::max<int64_t>(1, width); i < n; ++i, to += width) {
+    const int64_t at = places->of(ids[i]);
+    AB_CHECK(at >= 0 || ids[i] == padding, InvalidArgument, "Ids must name existing rows of W, got {}", ids[i]);
+    if (ids[i] == padding) {
+      std::fill_n(to, width, T{0});
+    } else {
+      std::copy_n(table.value.data<T>() + at * width, width, to);
+    }
+  }
+}
+
 constexpr auto lookup_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
   const In w = op.in("W"), ids = op.in("Ids");
   const Out out = op.out("Out");
@@ -67,7 +88,11 @@ constexpr auto lookup_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> 
   const IdSource source = IdSource::of(op.op());
   const auto scratch = std::make_shared<Tensor>();
   const auto zeros = std::make_shared<std::vector<T>>();
+  const auto places = std::make_shared<RowPlaces>(Repeated::kFirst);
   return [=](KernelContext& c) {
+    if (const auto* rows = c.value(w).template get<SelectedRows>()) {
+      return copy_existing<T>(*rows, places.get(), as_int64(c[ids], scratch.get()), padding, &c[out]);
+    }
     const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
     const int64_t* id = as_int64(c[ids], scratch.get());
     check_table_ids(source, c[ids], id, s.height, padding);
@@ -89,9 +114,13 @@ constexpr auto lookup_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> 
 // Rows of 8-bit levels, which no thread changes: quantized models look them up and dequantize the result.
 constexpr auto lookup_levels_kernel = [](TypeTag<int8_t>, const KernelArgs& op) -> Kernel {
   return [w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"), padding = op.attr<int64_t>("padding_idx"),
-          source = IdSource::of(op.op()), scratch = std::make_shared<Tensor>()](KernelContext& c) {
-    const int64_t width = c[w].shape()[1];
+          source = IdSource::of(op.op()), scratch = std::make_shared<Tensor>(),
+          places = std::make_shared<RowPlaces>(Repeated::kFirst)](KernelContext& c) {
     const int64_t* id = as_int64(c[ids], scratch.get());
+    if (const auto* rows = c.value(w).get<SelectedRows>()) {
+      return copy_existing<int8_t>(*rows, places.get(), id, padding, &c[out]);
+    }
+    const int64_t width = c[w].shape()[1];
     check_table_ids(source, c[ids], id, c[w].shape()[0], padding);
     const auto* table = c[w].data<int8_t>();
     auto* to = c[out].mutable_data<int8_t>();
@@ -213,6 +242,7 @@ void attrs(OpDef& def) {
 void look_up(OpDef& def, bool last_is_one) {
   def.in("W", last_is_one ? "[height, width] float, or int8 without a gradient" : "[height, width] float")
       .in("Ids", last_is_one ? "[..., 1] int32 or int64 in [0, height)" : "[...] int32 or int64 in [0, height)")
+      .takes("W", Holds::kTensorOrRows)
       .out("Out", last_is_one ? "[..., width]; with the LoD of Ids" : "[..., width]")
       .with(attrs)
       .traits(kLooksUp)

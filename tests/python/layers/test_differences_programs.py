@@ -207,3 +207,17 @@ def test_hsigmoid_takes_a_matrix():
     """1.8.5 makes a table as wide as the second of three axes, and reads its rows as if they were longer."""
     with pytest.raises(ValueError, match="hierarchical_sigmoid.*X"):
         fluid.layers.hsigmoid(fluid.data("x", [4, 3, 8]), fluid.data("label", [4, 1], "int64"), 5)
+
+
+@pytest.mark.parametrize("optimizer, moment", [
+    (lambda: fluid.optimizer.Adam(0.1), "w_moment1_0"), (lambda: fluid.optimizer.Momentum(0.1, 0.9), "w_velocity_0")])
+def test_moments_of_another_dtype_are_refused(optimizer, moment):
+    """1.8.5 gives equal elements different values from the second step on."""
+    loss = L.mean(L.fc(fluid.data("x", [None, 3], "float32"), 2, param_attr="w"))
+    optimizer().minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    tensor = fluid.global_scope().find_var(moment).get_tensor()
+    tensor.set(numpy.zeros((3, 2)), fluid.CPUPlace())
+    with pytest.raises(fluid.core.EnforceNotMet, match=moment):
+        exe.run(feed={"x": numpy.ones((2, 3), "float32")}, fetch_list=[loss])

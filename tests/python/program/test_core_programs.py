@@ -89,6 +89,14 @@ def test_a_gradient_operator_runs_in_its_own_program(op, inplace):
     assert dx.shape == (2, 3) and dx[0, 0] == {"relu": 0.5, "tanh": 0.375, "square": 0.5, "softmax": -0.125}[op]
 
 
+def test_an_operator_of_no_program():
+    op = core.OpDesc()
+    op.set_type("mul")
+    op.set_input("X", ["a"])
+    op._set_attr("x_num_col_dims", 2)
+    assert (op.type(), op.input_arg_names(), op.attr("x_num_col_dims")) == ("mul", ["a"], 2)
+
+
 def test_kernels_of_operators():
     kernels = core._get_all_register_op_kernels()
     assert "data_type[int8_t]:data_layout[ANY_LAYOUT]:place[CPUPlace]:library_type[PLAIN]" in kernels["lookup_table"]

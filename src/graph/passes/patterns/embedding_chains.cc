@@ -41,7 +41,7 @@ void step_back(const Graph& graph, const Uses& uses, Source* s) {
   if (node.op->type == "sequence_pool_grad") {
     const Pool pool = pool_of(*node.op);
     const int x = input_var(node, "X"), by = x < 0 ? -1 : uses.writer(x);
-    if (pool == Pool::kNone || by < 0 || !is_lookup(*graph.nodes[by].op) ||
+    if (pool == Pool::kNone || by < 0 || !is_lookup(graph, graph.nodes[by]) ||
         input_var(graph.nodes[by], "Ids") != s->ids) {
       return;
     }
@@ -71,7 +71,7 @@ bool is_made_by(const Graph& graph, const Uses& uses, int part, int ids) {
     const int at = uses.writer(var);
     if (at < 0) return false;
     const GraphNode& node = graph.nodes[at];
-    if (is_lookup(*node.op)) return input_var(node, "Ids") == ids;
+    if (is_lookup(graph, node)) return input_var(node, "Ids") == ids;
     if (!is_view(node) && node.op->type != "sequence_pool") return false;
     var = input_var(node, "X");
   }
@@ -143,7 +143,7 @@ std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part
   if (!uses.is_inner(var)) return {};
   at = uses.writer(var);
   const GraphNode& lookup = graph.nodes[at];
-  if (!is_lookup(*lookup.op) || !takes_part(graph, uses, lookup)) return {};
+  if (!is_lookup(graph, lookup) || !takes_part(graph, uses, lookup)) return {};
   found.table = input_var(lookup, "W");
   found.ids = input_var(lookup, "Ids");
   found.padding = lookup.op->attr<int64_t>("padding_idx");

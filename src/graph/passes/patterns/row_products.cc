@@ -47,7 +47,7 @@ std::optional<RowProduct> find_row_product(const Graph& graph, const Uses& uses,
     return {};
   }
   const GraphNode& lookup = graph.nodes[by];
-  if (!is_lookup(*lookup.op)) return {};
+  if (!is_lookup(graph, lookup)) return {};
   p.table = input_var(lookup, "W");
   p.ids = input_var(lookup, "Ids");
   const Shape& shape = graph.vars[rows].desc.shape;

@@ -12,7 +12,12 @@
 
 namespace anabranch::embeddings {
 
-inline bool is_lookup(const ir::Op& op) { return op.type == "lookup_table" || op.type == "lookup_table_v2"; }
+// A lookup in a dense table of floats: other tables, of 8-bit levels or of existing rows only, are looked up alone.
+inline bool is_lookup(const Graph& graph, const GraphNode& node) {
+  if (node.op->type != "lookup_table" && node.op->type != "lookup_table_v2") return false;
+  const ir::Var& table = graph.vars[input_var(node, "W")].desc;
+  return table.kind == VarKind::kLoDTensor && table.dtype != DType::kInt8;
+}
 
 struct RowProduct {
   int lookup = -1, matmul = -1, grad = -1;               // nodes; lookup and matmul are -1 if other nodes need `rows`
