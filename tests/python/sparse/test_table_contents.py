@@ -65,7 +65,7 @@ def test_existing_rows_keep_their_moments_and_new_ones_start():
 def test_deltas_of_checkpoints_contain_them(tmp_path):
     net = Net()
     with fluid.scope_guard(net.scope):
-        run = anabranch.Checkpoints(str(tmp_path), net.main, net.exe, every=1, keep=9, delta=True)
+        run = anabranch.Checkpoints(str(tmp_path), net.main, net.exe, every=1, keep=9, delta=20)
         for _ in run.epochs(1):
             for number in run.steps(range(3)):
                 net.step(1, 2)
@@ -76,7 +76,7 @@ def test_deltas_of_checkpoints_contain_them(tmp_path):
     assert any(name.endswith(".changes") for _, _, names in os.walk(tmp_path) for name in names)
     fresh = Net()
     with fluid.scope_guard(fresh.scope):
-        assert list(anabranch.Checkpoints(str(tmp_path), fresh.main, fresh.exe, delta=True).epochs(1)) == []
+        assert list(anabranch.Checkpoints(str(tmp_path), fresh.main, fresh.exe, delta=20).epochs(1)) == []
     assert np.array_equal(fresh.rows(*KEYS, 1), np.concatenate([ROWS, np.zeros((1, 4), "float32")]))
 
 
