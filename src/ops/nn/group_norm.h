@@ -1,4 +1,4 @@
-// What the layouts of group and instance normalization share.
+// Parts of group and instance normalization that their kernels for all layouts share.
 #pragma once
 #include "opdef/kernel_context.h"
 
