@@ -48,7 +48,7 @@ def neighbors(queries: Any, table: Any, count: int = 10, metric: str = "cosine",
         >>> import anabranch, numpy
         >>> table = numpy.array([[1, 0], [0, 1], [3, 1]], "float32")
         >>> ids, near = anabranch.neighbors([0], table, count=2)
-        >>> ids.tolist(), near.round(3).tolist()
+        >>> ids.tolist(), near.astype("float64").round(3).tolist()
         ([[2, 1]], [[0.949, 0.0]])
         >>> anabranch.neighbors([0.0, 2.0], table, count=1, metric="euclidean")[0].tolist()
         [1]

@@ -1,4 +1,4 @@
-"""Inputs with one number per row, and in other arrangements: as many numbers that belong to other rows are refused."""
+"""Inputs with one number per row are refused in other arrangements, in which the numbers belong to other rows."""
 import glob
 import importlib
 import os

@@ -212,8 +212,8 @@ class GrowableTable(ParamAttr):
 
     def set_rows(self, keys: Any, rows: Any, scope: Scope | None = None) -> None:
         """Gives ids the rows that they have elsewhere, for example in another model. An id without a row gets one,
-        whatever the rules of admission say; its moments start as those of a new row. Existing rows keep their moments.
-        The next checkpoint with ``delta`` contains the rows.
+        independent of the rules of admission, with the moments of a new row. Existing rows keep their moments. The next
+        checkpoint with ``delta`` contains the rows.
 
         Args:
             keys (array_like): ids, [n], int64. Of equal ids, the last one counts.

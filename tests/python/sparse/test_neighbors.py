@@ -1,4 +1,4 @@
-"""anabranch.neighbors beside a comparison with every row in float64."""
+"""anabranch.neighbors, compared with the distances of all rows in float64."""
 import numpy as np
 import pytest
 
@@ -53,7 +53,7 @@ def test_equally_near_rows_ascend(small_pages, metric):
 
 
 def test_an_id_is_not_its_own_neighbor(small_pages):
-    table = np.repeat(drawn(100), 2, axis=0)        # each row has a twin
+    table = np.repeat(drawn(100), 2, axis=0)        # each row twice
     ids, near = anabranch.neighbors([0, 64, 199], table, 1, "euclidean")
     assert ids.reshape(-1)[0] == 1 and not near.any()
     assert not (ids[:, :1] == [[0], [64], [199]]).any()

@@ -117,7 +117,7 @@ def test_files_of_parquet_go_both_ways(tmp_path):
     ({"id": [1], "row": [1.0]}, "must hold lists, got double"),
     ({"id": [1], "row": [[1.0, 2.0, 3.0, float("nan")]]}, "the row of id 1 must have finite"),
 ])
-def test_files_that_are_no_table_are_refused(tmp_path, columns, wrong):
+def test_files_without_a_table_are_refused(tmp_path, columns, wrong):
     parquet = pytest.importorskip("pyarrow.parquet")
     import pyarrow as pa
     net, path = Net(), str(tmp_path / "other.parquet")
