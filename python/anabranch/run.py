@@ -100,17 +100,6 @@ def offer_to_children() -> None:
         sys.path.append(folder)
 
 
-def _is_text(script: str) -> bool:
-    """Whether a script is a file of Python, and not a folder, an archive or bytecode."""
-    if not os.path.isfile(script) or script.endswith(".pyc"):
-        return False
-    with open(script, "rb") as file:
-        if b"PK\5\6" not in file.read():  # what all archives have
-            return True
-    import zipfile  # slow to import
-    return not zipfile.is_zipfile(script)
-
-
 def execute(script: str, args: Sequence[str], module: bool = False) -> None:
     """Runs a script in this process, as its main module, under the names of Fluid and of this package.
 
@@ -121,7 +110,7 @@ def execute(script: str, args: Sequence[str], module: bool = False) -> None:
     """
     os.environ[VARIABLE] = "1"
     offer_to_children()
-    from ._legacy import loading, names
+    from ._legacy import loading, names, user_files
     names.install()
     sys.argv = [script, *args]
     if module:
@@ -129,7 +118,7 @@ def execute(script: str, args: Sequence[str], module: bool = False) -> None:
         runpy.run_module(names.real_name(script), run_name="__main__", alter_sys=True)
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
-        if _is_text(script):
+        if user_files.is_text(script):
             loading.run_file(script)
         else:
             runpy.run_path(script, run_name="__main__")

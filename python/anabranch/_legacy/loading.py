@@ -9,7 +9,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from . import rewriting
-from .user_files import is_users
+from .user_files import is_text, is_users
 
 _PlainLoader = importlib.machinery.SourceFileLoader
 _code_of_python, _run_path_of_python = _PlainLoader.get_code, runpy.run_path
@@ -85,7 +85,7 @@ def run_file(path: str, name: str = "__main__", given: dict[str, Any] | None = N
 def _run_path(path_name: Any, init_globals: dict[str, Any] | None = None,
               run_name: str | None = None) -> dict[str, Any]:
     path = os.fsdecode(path_name)
-    if not is_users(path) or not os.path.isfile(path):
+    if not is_users(path) or not is_text(path):
         return _run_path_of_python(path_name, init_globals, run_name)
     before, sys.argv[0] = sys.argv[0], path
     try:

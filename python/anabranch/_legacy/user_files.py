@@ -30,6 +30,21 @@ def is_users(path: str) -> bool:
             and "site-packages" not in parts and "dist-packages" not in parts)
 
 
+def is_text(script: str) -> bool:
+    """bool: whether a script is a file of Python, and not a folder, an archive or bytecode.
+
+    >>> is_text(__file__), is_text(os.path.dirname(__file__))
+    (True, False)
+    """
+    if not os.path.isfile(script) or script.endswith(".pyc"):
+        return False
+    with open(script, "rb") as file:
+        if b"PK\5\6" not in file.read():  # what all archives have
+            return True
+    import zipfile  # slow to import
+    return not zipfile.is_zipfile(script)
+
+
 def imported_by_user() -> bool:
     """bool: whether the innermost frame outside the import system and this file is a file of the user, and one
     that needs modules of Python 2."""
