@@ -1,4 +1,4 @@
-"""Callbacks of :class:`anabranch.Loop`: early stopping, keeping the best model, logs for TensorBoard.
+"""Callbacks of :class:`anabranch.Loop`: early stopping, keeping the best model, logs for other programs.
 
 To write a callback, derive a class from :class:`Callback` and override its methods. If it counts or remembers
 something, override ``state`` and ``set_state`` too, so that a resumed run continues with it.
@@ -9,15 +9,18 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import fluid
+from . import _on_demand, fluid
 from ._kept_model import KeptModel
 from .fluid import arguments, user_warnings
 from .fluid.errors import InvalidValue, NotAllowed, Unavailable, UnknownName
 from .loops import Loop
 
-__all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
+if TYPE_CHECKING:
+    from .value_files import JsonLines, Prometheus
+
+__all__ = ["BestModel", "Callback", "EarlyStopping", "JsonLines", "Prometheus", "TensorBoard"]
 
 #: Names of metrics whose larger values are better.
 _LARGER = re.compile(r"(^|[_@/ -])g?(auc|acc|accuracy|precision|recall|f1|ndcg|map|mrr|hits?|bleu|r2)([_@/ -]|$)")
@@ -297,3 +300,4 @@ class TensorBoard(Callback):
 
 
 arguments.explain(globals())
+_on_demand.give(__name__, {".value_files": "JsonLines Prometheus"})

@@ -23,22 +23,23 @@ def neighbors(queries: Any, table: Any, count: int = 10, metric: str = "cosine",
               scope: Scope | None = None) -> tuple[Any, Any]:
     """Finds the rows of a table that are nearest to each query, by comparing it with all rows.
 
-    The comparison is a matrix product, some 65,000 rows at a time. For tables of many millions of rows and many queries,
-    give ``table.pages()`` to an approximate index such as those of ``usearch`` or ``faiss``.
+    The comparison is a matrix product, some 65,000 rows at a time. For tables of many millions of rows and many
+    queries, give ``table.pages()`` to an approximate index such as those of ``usearch`` or ``faiss``.
 
     Args:
-        queries (array_like): vectors, [n, width] or [width], floating-point; or ids, [n], integers: then the queries are
-            their rows, and no id is its own neighbor.
+        queries (array_like): vectors, [n, width] or [width], floating-point; or ids, [n], integers: then the queries
+            are their rows, and no id is its own neighbor.
         table (GrowableTable|Variable|str|array_like): the table: a growable table, a parameter or its name, or an array
             [rows, width]. The id of a row of a parameter or an array is its position.
-        count (int): number of neighbors of a query, at least 1. Default 10. There are fewer if the table has fewer rows.
-        metric (str): "cosine" (default): the cosine of the angle between two rows, 0 for a row of zeros. "dot": their dot
-            product. "euclidean": their distance.
+        count (int): number of neighbors of a query, at least 1. Default 10. There are fewer if the table has fewer
+            rows.
+        metric (str): "cosine" (default): the cosine of the angle between two rows, 0 for a row of zeros. "dot": their
+            dot product. "euclidean": their distance.
         scope (Scope, optional): scope of the table. Default ``global_scope()``.
 
     Returns:
-        tuple: ids, [n, count], int64, nearest first, and equally near ones ascending; the values of the metric, [n, count],
-        float32. Without the axis n if ``queries`` is one vector.
+        tuple: ids, [n, count], int64, nearest first, and equally near ones ascending; the values of the metric, [n,
+        count], float32. Without the axis n if ``queries`` is one vector.
 
     Raises:
         TypeError: ``queries`` or ``table`` is of another type.
@@ -109,8 +110,8 @@ def _array(table, scope):
     else:
         array = np.asarray(table)
     if array.dtype.kind not in "fiu":
-        raise InvalidType("neighbors: table must be a GrowableTable, a parameter, its name or an array of numbers, got %s"
-                          % type(table).__name__)
+        raise InvalidType("neighbors: table must be a GrowableTable, a parameter, its name or an array of numbers, "
+                          "got %s" % type(table).__name__)
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidValue("neighbors: table must have the shape [rows, width], got %s" % list(array.shape))
     return array
@@ -140,8 +141,8 @@ def _nearest(vectors: Any, own: Any, pages: Iterator[tuple[Any, Any]], count: in
                     scores[ids == own[i]] = -np.inf
                 best[i].append(_best(ids, scores, count))
     kept = min(count, max(total - (own is not None), 0))
-    found = [_best(*map(np.concatenate, zip(*parts)), kept) if kept else (np.zeros(0, "int64"), np.zeros(0, "float32"))
-             for parts in best]
+    found = [_best(np.concatenate([ids for ids, _ in parts]), np.concatenate([scores for _, scores in parts]), kept)
+             for parts in best] if kept else []
     return (np.array([ids for ids, _ in found], "int64").reshape(len(vectors), kept),
             np.array([scores for _, scores in found], "float32").reshape(len(vectors), kept))
 

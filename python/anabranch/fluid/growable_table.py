@@ -271,8 +271,8 @@ class GrowableTable(ParamAttr):
         return contents.write(path, self._held(scope).width, self.pages(size, scope))
 
     def from_parquet(self, path: str, scope: Scope | None = None) -> int:
-        """Sets the rows of a file of Parquet, as :meth:`set_rows` does: its columns are those of :meth:`to_parquet`, and
-        the lists of ``row`` may be of any kind. Other columns are ignored. It needs the package ``pyarrow``.
+        """Sets the rows of a file of Parquet, as :meth:`set_rows` does. Its columns are those of :meth:`to_parquet`;
+        lists of any kind will do for ``row``. Other columns are ignored. It needs the package ``pyarrow``.
 
         Args:
             path (str): the file.

@@ -18,7 +18,7 @@ def check_size(what: str, size: Any) -> None:
         raise InvalidValue("GrowableTable.%s: size must be an int of at least 1, got %r" % (what, size))
 
 
-def ids(table: str, keys: Any) -> Any:
+def ids(table: str | None, keys: Any) -> Any:
     """numpy.ndarray: ids as [n], int64. TypeError: they are not integers; ValueError: they have other axes."""
     found = numpy.asarray(keys)
     if found.size == 0:
@@ -32,7 +32,7 @@ def ids(table: str, keys: Any) -> Any:
     return numpy.ascontiguousarray(found, dtype="int64")
 
 
-def checked(table: str, keys: Any, rows: Any, width: int) -> tuple[Any, Any]:
+def checked(table: str | None, keys: Any, rows: Any, width: int) -> tuple[Any, Any]:
     """tuple: ids, and rows as [n, width], float32; ValueError unless they fit and all numbers are finite."""
     found = ids(table, keys)
     values = numpy.asarray(rows)
@@ -55,21 +55,21 @@ def _pyarrow(path):
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise Unavailable("%s: the package pyarrow, which reads and writes files of Parquet, is not installed: pip install "
-                          "pyarrow" % path) from None
+        raise Unavailable("%s: the package pyarrow, which reads and writes files of Parquet, is not installed: "
+                          "pip install pyarrow" % path) from None
     return pyarrow
 
 
 def write(path: str, width: int, pages: Iterable[tuple[Any, Any]]) -> int:
     """int: the number of rows, which have been written to a file of Parquet."""
     pa = _pyarrow(path)
-    schema = pa.schema([pa.field(_ID, pa.int64(), nullable=False),
-                        pa.field(_ROW, pa.list_(pa.field("item", pa.float32(), nullable=False), width), nullable=False)])
+    numbers = pa.list_(pa.field("item", pa.float32(), nullable=False), width)
+    schema = pa.schema([pa.field(_ID, pa.int64(), nullable=False), pa.field(_ROW, numbers, nullable=False)])
     count, unfinished = 0, "%s.%d.tmp" % (path, os.getpid())
     try:
         with pa.parquet.ParquetWriter(unfinished, schema) as file:
             for keys, rows in pages:
-                lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), type=schema.field(_ROW).type)
+                lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), type=numbers)
                 file.write_table(pa.Table.from_arrays([pa.array(keys), lists], schema=schema))
                 count += len(keys)
         os.replace(unfinished, path)
@@ -80,7 +80,7 @@ def write(path: str, width: int, pages: Iterable[tuple[Any, Any]]) -> int:
     return count
 
 
-def read(path: str, table: str, width: int) -> Iterator[tuple[Any, Any]]:
+def read(path: str, table: str | None, width: int) -> Iterator[tuple[Any, Any]]:
     """Yields the checked ids and rows of a file of Parquet, a part of a row group at a time."""
     pa = _pyarrow(path)
     if not os.path.exists(path):

@@ -25,7 +25,8 @@ class Net:
         self.exe.run(startup, scope=self.scope)
 
     def step(self, *ids):
-        return self.exe.run(self.main, feed={"ids": np.array(ids, "int64")}, fetch_list=[self.loss], scope=self.scope)[0]
+        feed = {"ids": np.array(ids, "int64")}
+        return self.exe.run(self.main, feed=feed, fetch_list=[self.loss], scope=self.scope)[0]
 
     def rows(self, *ids):
         return self.table.rows(ids, self.scope)
