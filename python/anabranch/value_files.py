@@ -76,7 +76,7 @@ class JsonLines(Callback):
             return
         line = {"time": round(time.time(), 3), "epoch": loop.epoch, "step": loop.step}
         line.update((name, value if math.isfinite(value) else None) for name, value in values.items())
-        with open(self._path, "a", encoding="utf-8") as file:   # opened anew, so that log rotation may move it
+        with open(self._path, "a", encoding="utf-8") as file:   # opened again each time, so that it may be moved
             file.write(json.dumps(line) + "\n")
 
 
