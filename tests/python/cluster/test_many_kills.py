@@ -30,7 +30,7 @@ def killed(folder, mode, level, kills, replicas=1, workers=2, kinds=("server", "
         for counted in counters.values():
             for i in own:
                 worker = i // replicas
-                assert steps[worker] <= counted[i] <= steps[worker] + deaths["worker", worker]
+                assert steps[worker] <= counted[i] <= steps[worker] + deaths["worker", worker], cluster.told()
         assert counters["table"][-1] == sum(counters["table"][i] for i in own)
     finally:
         cluster.close()
