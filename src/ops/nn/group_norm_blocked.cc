@@ -1,5 +1,6 @@
 // group_norm and instance_norm of images in blocked layout: a task computes the fewest channels of one sample that are
 // both whole blocks and whole groups.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -39,7 +40,8 @@ struct Spans {
   }
   // fn(group, channel) for each group of a task, and each of its channels.
   template <class Fn> void each_channel(int64_t first, Fn&& fn) const {
-    for (int64_t ch = first; ch < first + span; ++ch) fn(ch / d.width(), ch);
+    const int64_t width = std::max<int64_t>(1, d.width());
+    for (int64_t ch = first; ch < first + span; ++ch) fn(ch / width, ch);
   }
 };
 
