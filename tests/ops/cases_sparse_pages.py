@@ -77,3 +77,7 @@ case("lookup_table", {"W": Rows([5, 1], 10, LEVELS), "Ids": np.array([[1], [3]])
      grad=(), name="existing_levels")
 case("lookup_table_v2", {"W": Rows([5, 1, 5], 10, real(3, 4)), "Ids": np.array([1, 3, 5])}, {"padding_idx": 3},
      of_existing, grad=(), name="existing_rows")
+case("lookup_table_v2", {"W": Rows([5, 1], 10, real(2, 4)), "Ids": np.array([[1, 5], [5, 1], [1, 1]])}, {},
+     lambda i, a: of_existing(i, a).reshape(3, 2, 4), grad=(), hostile=False, name="existing_of_lists")
+case("lookup_table", {"W": Rows([5, 1], 10, real(2, 4)), "Ids": np.array([5])}, {},
+     lambda i, a: of_existing(i, a).reshape(4), grad=(), hostile=False, name="existing_of_one")

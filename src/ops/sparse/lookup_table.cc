@@ -63,14 +63,15 @@ template <class T> void gather_rows(KernelContext& c, int64_t n, const GatherPar
 
 // The table holds only some of its rows. A repeated row has its first values, as in Fluid 1.8.5.
 template <class T>
-void copy_existing(const SelectedRows& table, RowPlaces* places, const int64_t* ids, int64_t padding, Tensor* out) {
+void copy_existing(const SelectedRows& table, RowPlaces* places, const int64_t* ids, int64_t n, int64_t padding,
+                   Tensor* out) {
   check_rows(table);
   places->see(table.rows);
-  const int64_t width = out->row_elems();
-  AB_CHECK(table.value.row_elems() == width, ShapeMismatch, "W must have {} columns, got {}", width,
-           table.value.shape().str());
+  const int64_t width = table.value.row_elems();
+  AB_CHECK(out->numel() == n * width, ShapeMismatch, "W must have {} columns, got {}",
+           out->numel() / std::max<int64_t>(1, n), table.value.shape().str());
   T* to = out->mutable_data<T>();
-  for (int64_t i = 0, n = out->numel() / std::max<int64_t>(1, width); i < n; ++i, to += width) {
+  for (int64_t i = 0; i < n; ++i, to += width) {
     const int64_t at = places->of(ids[i]);
     AB_CHECK(at >= 0 || ids[i] == padding, InvalidArgument, "Ids must name existing rows of W, got {}", ids[i]);
     if (ids[i] == padding) {
@@ -91,7 +92,7 @@ constexpr auto lookup_kernel = []<class T>(TypeTag<T>, const KernelArgs& op) -> 
   const auto places = std::make_shared<RowPlaces>(Repeated::kFirst);
   return [=](KernelContext& c) {
     if (const auto* rows = c.value(w).template get<SelectedRows>()) {
-      return copy_existing<T>(*rows, places.get(), as_int64(c[ids], scratch.get()), padding, &c[out]);
+      return copy_existing<T>(*rows, places.get(), as_int64(c[ids], scratch.get()), c[ids].numel(), padding, &c[out]);
     }
     const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
     const int64_t* id = as_int64(c[ids], scratch.get());
@@ -118,7 +119,7 @@ constexpr auto lookup_levels_kernel = [](TypeTag<int8_t>, const KernelArgs& op) 
           places = std::make_shared<RowPlaces>(Repeated::kFirst)](KernelContext& c) {
     const int64_t* id = as_int64(c[ids], scratch.get());
     if (const auto* rows = c.value(w).get<SelectedRows>()) {
-      return copy_existing<int8_t>(*rows, places.get(), id, padding, &c[out]);
+      return copy_existing<int8_t>(*rows, places.get(), id, c[ids].numel(), padding, &c[out]);
     }
     const int64_t width = c[w].shape()[1];
     check_table_ids(source, c[ids], id, c[w].shape()[0], padding);
