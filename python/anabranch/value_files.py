@@ -13,13 +13,15 @@ from .callbacks import Callback
 from .fluid import arguments
 from .fluid.errors import InvalidValue
 from .loops import Loop
+from .profiling.files import write_whole
+from .progress import is_first_process
 
 __all__ = ["JsonLines", "Prometheus"]
 
 
 def _is_first(loop):
     """Whether this process writes for all workers, whose values are means at the end of an epoch."""
-    return loop.fleet is None or loop.fleet.worker_index() == 0
+    return is_first_process() if loop.fleet is None else loop.fleet.worker_index() == 0
 
 
 class JsonLines(Callback):
@@ -28,7 +30,7 @@ class JsonLines(Callback):
     Each line has ``time`` (seconds since 1970), ``epoch`` (from 0), ``step`` (completed steps) and the values. Lines at
     the end of an epoch have ``"epoch_end": true``, and the values of :meth:`Loop.log_epoch <anabranch.Loop.log_epoch>`.
     A value that is NaN or infinite is null. If :class:`anabranch.Checkpoints` resumes a run, the lines after the
-    checkpoint are removed, because its steps are repeated. In a cluster with a ``fleet``, the first worker writes.
+    checkpoint are removed, because its steps are repeated. In a cluster, the first worker writes.
 
     Args:
         path (str): the file. Its folder is created if missing.
@@ -52,9 +54,10 @@ class JsonLines(Callback):
     def __init__(self, path: str, every: int = 10) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise InvalidValue("JsonLines: every must be an int of at least 1, got %r" % (every,))
-        self._path, self._every = os.fspath(path), every
+        self._path, self._every, self._writes = os.fspath(path), every, True
 
     def begin(self, loop: Loop) -> None:
+        self._writes = _is_first(loop)
         os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
 
     def step_end(self, loop: Loop) -> None:
@@ -68,11 +71,11 @@ class JsonLines(Callback):
         return {"bytes": os.path.getsize(self._path) if os.path.exists(self._path) else 0}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        if os.path.exists(self._path) and os.path.getsize(self._path) > state["bytes"]:
+        if self._writes and os.path.exists(self._path) and os.path.getsize(self._path) > state["bytes"]:
             os.truncate(self._path, state["bytes"])
 
     def _append(self, loop, values):
-        if not _is_first(loop):
+        if not self._writes:
             return
         line = {"time": round(time.time(), 3), "epoch": loop.epoch, "step": loop.step}
         line.update((name, value if math.isfinite(value) else None) for name, value in values.items())
@@ -87,7 +90,7 @@ class Prometheus(Callback):
     The value ``loss`` becomes ``anabranch_train_loss``: characters that Prometheus does not allow become ``_``. The
     gauges ``anabranch_train_epoch`` and ``anabranch_train_step`` count as :class:`anabranch.Loop` does, and
     ``anabranch_train_time_seconds`` is the time at which the file was written: an alert on its age finds a run that has
-    stopped. In a cluster with a ``fleet``, the first worker writes.
+    stopped. In a cluster, the first worker writes.
 
     Args:
         path (str): the file. Its name must end in ``.prom`` for node_exporter. Its folder is created if missing.
@@ -114,9 +117,6 @@ class Prometheus(Callback):
             raise InvalidValue("Prometheus: every_s must be a number of at least 0, got %r" % (every_s,))
         self._path, self._every_s, self._now, self._written = os.fspath(path), every_s, now, -math.inf
 
-    def begin(self, loop: Loop) -> None:
-        os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
-
     def step_end(self, loop: Loop) -> None:
         if self._now() - self._written >= self._every_s:
             self._write(loop)
@@ -130,11 +130,8 @@ class Prometheus(Callback):
         self._written = self._now()
         values = {"epoch": loop.epoch, "step": loop.step, "time_seconds": self._written, **loop.values}
         gauges = {"anabranch_train_" + re.sub(r"[^a-zA-Z0-9_:]", "_", name): value for name, value in values.items()}
-        unfinished = "%s.%d.tmp" % (self._path, os.getpid())
-        with open(unfinished, "w", encoding="utf-8") as file:
-            for name, value in gauges.items():
-                file.write("# TYPE %s gauge\n%s %s\n" % (name, name, _number(value)))
-        os.replace(unfinished, self._path)
+        write_whole(self._path, "".join("# TYPE %s gauge\n%s %s\n" % (name, name, _number(value))
+                                        for name, value in gauges.items()).encode())
 
 
 def _number(value):

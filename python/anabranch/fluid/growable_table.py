@@ -192,7 +192,7 @@ class GrowableTable(ParamAttr):
         Returns:
             numpy.ndarray: [n, width], float32. Ids without a row give zeros.
         """
-        return self._held(scope).rows(numpy.ascontiguousarray(keys, dtype="int64"))
+        return self._held(scope).rows(contents.ids(self.name, keys))
 
     def pages(self, size: int = 65536, scope: Scope | None = None) -> Iterator[tuple[Any, Any]]:
         """Iterates over all rows, some at a time, so that a large table needs little memory besides its own.

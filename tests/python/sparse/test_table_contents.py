@@ -144,6 +144,13 @@ def test_rows_that_do_not_fit_are_refused(keys, rows, wrong):
     assert len(net.table.keys(net.scope)) == 0
 
 
+def test_an_id_is_not_rounded():
+    net = Net()
+    for call in (net.table.rows, net.table.delete):
+        with pytest.raises(TypeError, match="ids must be integers, got float64"):
+            call([1.5], net.scope)
+
+
 def test_the_limit_of_memory_holds():
     net = Net(max_bytes=1 << 14, evict=False)
     many = np.arange(100_000)

@@ -111,6 +111,13 @@ def test_gauges_of_special_numbers(tmp_path, value, text):
     assert "anabranch_train_loss %s\n" % text in (tmp_path / "train.prom").read_text()
 
 
+@pytest.mark.parametrize("made", [JsonLines, Prometheus])
+def test_other_processes_of_a_launched_job_do_not_write(tmp_path, monkeypatch, made):
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "1")
+    run(made(tmp_path / "values"))
+    assert not (tmp_path / "values").exists()
+
+
 class Fleet:
     """The second of two workers, as far as a callback asks."""
 
@@ -127,6 +134,9 @@ def test_only_the_first_worker_writes(tmp_path, made):
     callback.step_end(loop)
     callback.epoch_end(loop)
     assert not path.exists()
+    path.write_text("of the first worker")
+    callback.set_state({"bytes": 3})
+    assert path.read_text() == "of the first worker"
 
 
 @pytest.mark.parametrize("make, wrong", [
