@@ -1,4 +1,4 @@
-"""What a pass over a Dataset prints while it runs."""
+"""The output of a pass over a Dataset while it runs."""
 from __future__ import annotations
 
 import sys
