@@ -43,7 +43,7 @@ struct Settings {
   int64_t rows;
   bool zipf;
   int threads, rounds;
-  int64_t record_bytes() const { return kWidth * 4 * (1 + static_cast<int64_t>(rule)); }
+  int64_t record_bytes() const { return kWidth * 4 * (1 + rules::info_of(rule).moments); }
   int64_t array_rows() const { return std::min(rows, kMostArrayBytes / record_bytes()); }
 };
 
@@ -136,7 +136,7 @@ void fill(GrowableTable& table, int64_t rows) {
 void measure(const Settings& s) {
   sparse::TableOptions options;
   options.width = kWidth;
-  options.moments = static_cast<int32_t>(s.rule);
+  options.rule = s.rule;
   options.low = -0.1f;
   options.high = 0.1f;
   GrowableTable table("table", options);
@@ -165,13 +165,13 @@ void measure(const Settings& s) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
-  const std::vector<std::string> rules = {"sgd", "adagrad", "adam"};
-  const auto rule = args.empty() ? rules.end() : std::find(rules.begin(), rules.end(), args[0]);
-  if (args.size() != 5 || rule == rules.end() || (args[2] != "uniform" && args[2] != "zipf")) {
+  const std::vector<std::string> names = {"sgd", "adagrad", "adam"};
+  const auto rule = args.empty() ? names.end() : std::find(names.begin(), names.end(), args[0]);
+  if (args.size() != 5 || rule == names.end() || (args[2] != "uniform" && args[2] != "zipf")) {
     fmt::print(stderr, "usage: {} sgd|adagrad|adam ROWS uniform|zipf THREADS ROUNDS\n", argv[0]);
     return 2;
   }
-  const Settings s{static_cast<RowRule>(rule - rules.begin()), std::stoll(args[1]), args[2] == "zipf",
+  const Settings s{static_cast<RowRule>(rule - names.begin()), std::stoll(args[1]), args[2] == "zipf",
                    std::stoi(args[3]), std::stoi(args[4])};
   if (s.rows < 1 || s.threads < 1 || s.threads > 64 || s.rounds < 1) {
     fmt::print(stderr, "{}: a number is out of range\n", argv[0]);

@@ -184,7 +184,8 @@ void bind_sparse(nb::module_& m) {
   m.def("set_event_time", &set_event_time, nb::arg("seconds").none());
   nb::class_<GrowableTable>(m, "GrowableTable", "A table whose rows appear when their keys are seen.")
       .def_prop_ro("width", [](const GrowableTable& t) { return t.options().width; })
-      .def_prop_ro("moments", [](const GrowableTable& t) { return t.options().moments; })
+      .def_prop_ro("moments", [](const GrowableTable& t) { return rules::info_of(t.options().rule).moments; })
+      .def_prop_ro("rule", [](const GrowableTable& t) { return rules::info_of(t.options().rule).name; })
       .def_prop_ro("max_bytes", [](const GrowableTable& t) { return t.options().max_bytes; })
       .def("statistics", &statistics)
       .def("keys", &keys, "All keys, ascending.")

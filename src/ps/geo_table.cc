@@ -70,7 +70,7 @@ void GeoTable::begin() {
   sparse::TableOptions options = table->options();
   AB_CHECK(options.by_updates && options.max_bytes == 0 && options.expire_after == 0, InvalidArgument,
            "GEO: the copy of table {} has rules: transpile its startup program", variable_.name);
-  options.moments = 0;
+  options.rule = sparse::RowRule::kSgd;
   old_ = std::make_shared<Table>(variable_.name, options);
   const std::vector<int64_t> all = table->keys();
   for (size_t i = 0; i < all.size(); i += kCopied) {

@@ -21,9 +21,10 @@ struct Holder {
 
 void check(const TableOptions& o) {
   AB_CHECK(o.width > 0 && o.width <= 65536, InvalidArgument, "width must be from 1 to 65536, got {}", o.width);
-  AB_CHECK(o.moments >= 0 && o.moments <= 2, InvalidArgument, "moments must be from 0 to 2, got {}", o.moments);
-  AB_CHECK(std::isfinite(o.low) && std::isfinite(o.high) && o.low <= o.high, InvalidArgument,
-           "low and high must be finite and in order, got {} and {}", o.low, o.high);
+  AB_CHECK(std::isfinite(o.low) && std::isfinite(o.high) && (o.start == Start::kUniform ? o.low : 0) <= o.high,
+           InvalidArgument,
+           "the bounds of new numbers must be finite and in order, and their deviation not negative, got {} and {}",
+           o.low, o.high);
   AB_CHECK(o.admit_count >= 1 && o.admit_count <= 255, InvalidArgument, "admit_count must be from 1 to 255, got {}",
            o.admit_count);
   AB_CHECK(o.admit_probability > 0 && o.admit_probability <= 1, InvalidArgument,
@@ -103,9 +104,8 @@ void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float*
 
 void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how,
                            Scratch* scratch, Parallel* parallel) {
-  AB_CHECK(static_cast<int32_t>(how.rule) == options_.moments, InvalidArgument,
-           "table {} keeps {} moments a row, the rule needs {}", name_, options_.moments,
-           static_cast<int32_t>(how.rule));
+  AB_CHECK(how.rule == options_.rule, InvalidArgument, "table {} keeps the moments of {}, the update needs those of {}",
+           name_, rules::info_of(options_.rule).name, rules::info_of(how.rule).name);
   check_not_image();
   AB_CHECK(
       options_.score.known, Unsupported,

@@ -20,6 +20,9 @@ inline uint64_t scramble(uint64_t x) {
 // [0, 1).
 inline float unit(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p-24f; }
 
+// (0, 1).
+inline double inner_unit(uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
+
 // [0, n), by the high bits.
 inline uint64_t in_range(uint64_t hash, uint64_t n) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * n) >> 64);

@@ -1,5 +1,7 @@
 #include "sparse/record_loops.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -43,40 +45,88 @@ HWY_INLINE int64_t whole_vectors(D d, const RecordUpdate& u, int64_t i, int64_t 
   return j;
 }
 
-template <class Step> HWY_INLINE void each_record(const RecordUpdate& u, Step&& step) {
-  const int64_t floats = u.width * (1 + static_cast<int64_t>(u.rule));
-  for (int64_t i = 0; i < u.count && i < kAhead; ++i) prefetch(u, i, floats);
-  for (int64_t i = 0; i < u.count; ++i) {
-    prefetch(u, i + kAhead, floats);
-    for (int64_t j = 0; j < u.added; ++j) {
-      const hn::CappedTag<float, 1> d;
-      float* const count = u.groups[i].record + j;
-      hn::StoreU(hn::Add(hn::LoadU(d, count), gradient(d, u, u.groups[i].first, j)), d, count);
-    }
-    int64_t j = whole_vectors(hn::ScalableTag<float>(), u, i, u.added, step);
-    j = whole_vectors(hn::CappedTag<float, 4>(), u, i, j, step);
-    whole_vectors(hn::CappedTag<float, 1>(), u, i, j, step);
+// The counts at the start of a row.
+HWY_INLINE void add_counts(const RecordUpdate& u, const RecordGroup& g) {
+  const hn::CappedTag<float, 1> d;
+  for (int64_t j = 0; j < u.added; ++j) {
+    hn::StoreU(hn::Add(hn::LoadU(d, g.record + j), gradient(d, u, g.first, j)), d, g.record + j);
   }
 }
 
+// step(d, gradient, row) for all vectors of record i, ever shorter ones at its end.
+template <class Step> HWY_INLINE void each_vector(const RecordUpdate& u, int64_t i, const Step& step) {
+  int64_t j = whole_vectors(hn::ScalableTag<float>(), u, i, u.added, step);
+  j = whole_vectors(hn::CappedTag<float, 4>(), u, i, j, step);
+  whole_vectors(hn::CappedTag<float, 1>(), u, i, j, step);
+}
+
+// fn(i) for all records, which are fetched ahead.
+template <class Fn> HWY_INLINE void each_record(const RecordUpdate& u, int64_t floats, const Fn& fn) {
+  for (int64_t i = 0; i < u.count && i < kAhead; ++i) prefetch(u, i, floats);
+  for (int64_t i = 0; i < u.count; ++i) {
+    prefetch(u, i + kAhead, floats);
+    add_counts(u, u.groups[i]);
+    fn(i);
+  }
+}
+
+// Regularizes a part of a row and its gradient.
+template <class V> HWY_INLINE void decay(const RecordUpdate& u, V& g, V& p) {
+  const V zero = 0.0f;
+  p = p - p * u.shrink;
+  g = g + p * u.l2_decay;
+  const V sign = pick(p > zero, V(1.0f), pick(p < zero, V(-1.0f), zero));
+  g = g + sign * u.l1_decay;
+}
+
 // The moments follow the row.
-template <class R, size_t... S>
+template <bool kDecays, class R, size_t... S>
 HWY_INLINE void update_by(const RecordUpdate& u, const R& rule, std::index_sequence<S...>) {
   [[maybe_unused]] const auto width = static_cast<size_t>(u.width);
-  each_record(u, [=](auto d, auto g, float* row) HWY_ATTR {
-    using V = rules::HWY_NAMESPACE::Wide<decltype(d)>;
-    V p = hn::LoadU(d, row);
-    [&](auto... state) HWY_ATTR {
-      rules::HWY_NAMESPACE::step(rule, V(g), p, state...);
-      (hn::StoreU(state.v, d, row + (S + 1) * width), ...);
-    }(V(hn::LoadU(d, row + (S + 1) * width))...);
-    hn::StoreU(p.v, d, row);
+  each_record(u, u.width * static_cast<int64_t>(1 + sizeof...(S)), [&](int64_t i) HWY_ATTR {
+    each_vector(u, i, [&, width](auto d, auto grad, float* row) HWY_ATTR {
+      using V = rules::HWY_NAMESPACE::Wide<decltype(d)>;
+      V p = hn::LoadU(d, row), g = grad;
+      if constexpr (kDecays) decay(u, g, p);
+      [&](auto... state) HWY_ATTR {
+        rules::HWY_NAMESPACE::step(rule, g, p, state...);
+        (hn::StoreU(state.v, d, row + (S + 1) * width), ...);
+      }(V(hn::LoadU(d, row + (S + 1) * width))...);
+      hn::StoreU(p.v, d, row);
+    });
+  });
+}
+
+// moment = moment + the mean of g^2 over the row; p = p - rate g / (sqrt(moment) + epsilon). The squares are added up
+// in an order that does not depend on the width of vectors.
+template <bool kDecays> HWY_INLINE void update_by_rows(const RecordUpdate& u) {
+  const hn::CappedTag<float, 1> one;
+  using One = rules::HWY_NAMESPACE::Wide<decltype(one)>;
+  each_record(u, u.width + 1, [&](int64_t i) HWY_ATTR {
+    const RecordGroup& group = u.groups[i];
+    float sums[4] = {};
+    for (int64_t j = u.added; j < u.width; ++j) {
+      One p = hn::LoadU(one, group.record + j), g = gradient(one, u, group.first, j);
+      if constexpr (kDecays) decay(u, g, p);
+      sums[(j - u.added) % 4] += hn::GetLane((g * g).v);
+    }
+    float& moment = group.record[u.width];
+    moment += (sums[0] + sums[1] + (sums[2] + sums[3])) / static_cast<float>(u.width - u.added);
+    const float root = std::sqrt(moment) + u.epsilon;
+    each_vector(u, i, [&](auto d, auto grad, float* row) HWY_ATTR {
+      using V = rules::HWY_NAMESPACE::Wide<decltype(d)>;
+      V p = hn::LoadU(d, row), g = grad;
+      if constexpr (kDecays) decay(u, g, p);
+      hn::StoreU((p - u.rate * g / V(root)).v, d, row);
+    });
   });
 }
 
 void Update(const RecordUpdate& u) {
+  if (u.rule == RowRule::kRowAdagrad) return u.decays() ? update_by_rows<true>(u) : update_by_rows<false>(u);
   u.with_rule([&](const auto& rule) HWY_ATTR {
-    update_by(u, rule, std::make_index_sequence<std::remove_cvref_t<decltype(rule)>::kStates>());
+    const auto states = std::make_index_sequence<std::remove_cvref_t<decltype(rule)>::kStates>();
+    u.decays() ? update_by<true>(u, rule, states) : update_by<false>(u, rule, states);
   });
 }
 
@@ -90,10 +140,11 @@ HWY_EXPORT(Update);
 void update_records(const RecordUpdate& u) { HWY_DYNAMIC_DISPATCH(Update)(u); }
 
 RowRule row_rule(const std::string& name) {
-  if (name == "sgd") return RowRule::kSgd;
-  if (name == "adagrad") return RowRule::kAdagrad;
-  AB_CHECK(name == "adam", InvalidArgument, "rule must be sgd, adagrad or adam, got \"{}\"", name);
-  return RowRule::kAdam;
+  const auto of_name = [&](const rules::RowRuleInfo& info) { return name == info.name; };
+  const auto* const found = std::find_if(rules::kRowRules.begin(), rules::kRowRules.end(), of_name);
+  AB_CHECK(found != rules::kRowRules.end(), InvalidArgument,
+           "rule must be sgd, adagrad, adam, momentum, ftrl or row_adagrad, got \"{}\"", name);
+  return static_cast<RowRule>(found - rules::kRowRules.begin());
 }
 }  // namespace anabranch::sparse
 #endif  // HWY_ONCE

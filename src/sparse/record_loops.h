@@ -3,12 +3,11 @@
 #include <cstdint>
 #include <string>
 
-#include "sparse/update_rules.h"
+#include "sparse/table_options.h"
 
 namespace anabranch::sparse {
 
-using rules::RowRule;
-RowRule row_rule(const std::string& name);  // InvalidArgument unless it is sgd, adagrad or adam
+RowRule row_rule(const std::string& name);  // InvalidArgument unless it is one of rules::kRowRules
 
 // A record and its gradients in a batch.
 struct RecordGroup {
@@ -19,6 +18,21 @@ struct RecordGroup {
 };
 
 struct RecordUpdate : rules::RowStep<float> {
+  float mu = 0;                          // of momentum
+  bool nesterov = false;                 // likewise
+  float l1 = 0, l2 = 0, power = -0.5f;   // of ftrl
+  // Regularization of the rows that are updated: w = w - shrink * w, then g = g + l2_decay * w + l1_decay * sign(w).
+  float shrink = 0, l2_decay = 0, l1_decay = 0;
+
+  // fn(rule), but for the rule with one moment for a whole row.
+  template <class Fn> void with_rule(const Fn& fn) const {
+    if (rule <= RowRule::kAdam) return RowStep::with_rule(fn);
+    if (rule == RowRule::kFtrl) return fn(rules::Ftrl<float>{l1, l2, power, rate});
+    if (nesterov) return fn(rules::Nesterov<float>{mu, rate});
+    fn(rules::Momentum<float>{mu, rate});
+  }
+  bool decays() const { return shrink != 0 || l2_decay != 0 || l1_decay != 0; }
+
   const RecordGroup* groups = nullptr;  // `count`
   const int32_t* next = nullptr;        // for each gradient the position of the next one of its record, -1: none
   const float* grads = nullptr;         // position p at grads + p * width

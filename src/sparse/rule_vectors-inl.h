@@ -31,6 +31,12 @@ template <class D> struct Wide {
   friend HWY_INLINE Test operator<(Wide a, Wide b) { return hn::Lt(a.v, b.v); }
   friend HWY_INLINE Test operator>(Wide a, Wide b) { return hn::Gt(a.v, b.v); }
   friend HWY_INLINE Wide sqrt(Wide x) { return hn::Sqrt(x.v); }
+  friend HWY_INLINE Wide pow(Wide x, hn::TFromD<D> exponent) {  // rarely used: one number after another
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
+    hn::Store(x.v, D(), lanes);
+    for (size_t i = 0; i < hn::Lanes(D()); ++i) lanes[i] = std::pow(lanes[i], exponent);
+    return hn::Load(D(), lanes);
+  }
   friend HWY_INLINE Wide abs(Wide x) { return hn::Abs(x.v); }
   friend HWY_INLINE Wide max(Wide a, Wide b) { return pick(a < b, b, a); }
   friend HWY_INLINE Wide pick(Test test, Wide a, Wide b) { return hn::IfThenElse(test, a.v, b.v); }

@@ -1,5 +1,7 @@
 // Storage of a shard's rows: records, and the index that finds them.
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "core/tensor.h"
 #include "sparse/shard_cut.h"
@@ -16,6 +18,10 @@ constexpr int64_t kSpare = 16;                    // one row in 16 more is accep
 constexpr uint64_t kFirstBuckets = 16;
 constexpr uint64_t kFirstOfLimited = 4096;  // initial number of buckets of a table with a limit
 constexpr int64_t kCounters = 1 << 18;      // of keys without a row, in a table without a limit
+
+#define AB_NORMAL_FN inline
+#include "base/normal-inl.h"
+#undef AB_NORMAL_FN
 
 }  // namespace
 
@@ -133,9 +139,22 @@ uint32_t TableShard::new_record() {
 
 void TableShard::start(int64_t key, float* row) const {
   uint64_t state = scramble(options_.seed ^ hash_id(key));
-  for (int64_t j = 0; j < options_.width; ++j) {
-    state += 0x9e3779b97f4a7c15u;
-    row[j] = options_.low + (options_.high - options_.low) * unit(scramble(state));
+  const auto each = [&](auto&& number) {
+    for (int64_t j = 0; j < options_.width; ++j) {
+      state += 0x9e3779b97f4a7c15u;
+      row[j] = number(scramble(state));
+    }
+  };
+  const double mean = options_.low, deviation = options_.high, tail = two_deviations_tail();
+  switch (options_.start) {
+    case Start::kUniform:
+      each([&](uint64_t bits) { return options_.low + (options_.high - options_.low) * unit(bits); });
+      break;
+    case Start::kNormal:
+      each([&](uint64_t bits) { return static_cast<float>(mean + deviation * normal_quantile(inner_unit(bits))); });
+      break;
+    case Start::kTruncatedNormal:
+      each([&](uint64_t b) { return static_cast<float>(mean + deviation * truncated_normal(inner_unit(b), tail)); });
   }
   std::fill(row, row + options_.added(), 0.0f);
 }
@@ -143,7 +162,7 @@ void TableShard::start(int64_t key, float* row) const {
 void TableShard::fill(int64_t key, float* record) const {
   start(key, record);
   float* const moments = record + options_.width;
-  std::fill(moments, moments + options_.width * options_.moments, options_.moment_start);
+  std::fill(moments, moments + options_.state(), options_.moment_start);
   std::fill(record + options_.floats() - options_.counts(), record + options_.floats(), 0.0f);
 }
 

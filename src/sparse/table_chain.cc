@@ -31,9 +31,9 @@ void check_follows(const LinkReader& before, const LinkReader& next) {
            "{} follows a link {} with checksum {:x}, {} has {:x}", next.path(), b.previous,
            sum_of(b.previous_sums, a.whole), before.path(), before.checksum());
   const TableHeader &h = before.table(), &t = next.table();
-  AB_CHECK(h.width == t.width && h.moments == t.moments, ShapeMismatch,
-           "{} holds rows of {} numbers with {} moments, the link before it, {}, of {} with {}", next.path(), t.width,
-           t.moments, before.path(), h.width, h.moments);
+  AB_CHECK(h.width == t.width && h.rule() == t.rule(), ShapeMismatch,
+           "{} holds rows of {} numbers with the moments of {}, the link before it, {}, of {} with those of {}",
+           next.path(), t.width, rules::info_of(t.rule()).name, before.path(), h.width, rules::info_of(h.rule()).name);
 }
 
 TableChain::TableChain(const std::vector<std::string>& paths, const LinkReader* after) {
@@ -91,7 +91,7 @@ uint64_t write_for_serving(const LinkReader& link, const LinkPlace& place, RowFo
     gone.resize(before + keys.size() / sizeof(int64_t));
     std::memcpy(gone.data() + before, keys.data(), keys.size());
   };
-  const TableHeader table = header_of(GrowableTable::for_lookups(link.table()), 0, 0, link.table().clock);
+  const TableHeader table = header_of(GrowableTable::for_lookups(link.table()), false, 0, link.table().clock);
   const int64_t width = table.width;
   const size_t row_bytes = link.table().row_bytes();
   std::optional<LinkWriter> writer;
@@ -135,7 +135,7 @@ int64_t GrowableTable::changed_bytes() {
     const std::lock_guard held(p.lock);
     p.shard->count_changes(&rows, &gone);
   }
-  return static_cast<int64_t>(rows * header_of(options_, options_.moments, 0, 1).row_bytes() + gone * sizeof(int64_t));
+  return static_cast<int64_t>(rows * header_of(options_, true, 0, 1).row_bytes() + gone * sizeof(int64_t));
 }
 
 void GrowableTable::apply(const LinkReader& link, const std::function<bool(int64_t key)>& mine) {

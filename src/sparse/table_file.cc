@@ -16,16 +16,20 @@ namespace anabranch::sparse {
 constexpr char kMagic[8] = {'A', 'B', 'T', 'A', 'B', 'L', 'E', '1'};
 constexpr int64_t kEvicts = 1, kByUpdates = 1 << 8, kTimed = 1 << 9;
 
-int64_t TableHeader::floats() const { return width * (1 + moments) + (policy() == Policy::kRarest ? 1 : 0); }
+int64_t TableHeader::state() const { return width * moments + (rules::info_of(rule()).single ? 1 : 0); }
+
+int64_t TableHeader::floats() const { return width + state() + (policy() == Policy::kRarest ? 1 : 0); }
 
 size_t TableHeader::row_bytes() const {
   return sizeof(int64_t) + sizeof(uint32_t) + static_cast<size_t>(floats()) * sizeof(float);
 }
 
-TableHeader header_of(const TableOptions& o, int64_t moments, int64_t rows, int64_t clock) {
+TableHeader header_of(const TableOptions& o, bool with_moments, int64_t rows, int64_t clock) {
+  const RowRule rule = with_moments ? o.rule : RowRule::kSgd;
+  const int64_t written = rule > RowRule::kAdam ? static_cast<int64_t>(rule) + 1 : 0;  // the others as in older files
   TableHeader h{{},
                 o.width,
-                moments,
+                rules::info_of(rule).moments,
                 rows,
                 clock,
                 static_cast<int64_t>(o.seed),
@@ -33,7 +37,7 @@ TableHeader header_of(const TableOptions& o, int64_t moments, int64_t rows, int6
                 o.expire_after,
                 o.admit_count,
                 (o.evict ? kEvicts : 0) | static_cast<int64_t>(o.policy) << 1 | (o.by_updates ? kByUpdates : 0) |
-                    (o.timed ? kTimed : 0),
+                    (o.timed ? kTimed : 0) | static_cast<int64_t>(o.start) << 10 | written << 16,
                 o.low,
                 o.high,
                 o.moment_start,
@@ -45,9 +49,10 @@ TableHeader header_of(const TableOptions& o, int64_t moments, int64_t rows, int6
 TableOptions options_of(const TableHeader& h) {
   TableOptions o;
   o.width = h.width;
-  o.moments = static_cast<int32_t>(h.moments);
+  o.rule = h.rule();
   o.moment_start = h.moment_start;
   o.seed = static_cast<uint64_t>(h.seed);
+  o.start = h.start();
   o.low = h.low;
   o.high = h.high;
   o.max_bytes = h.max_bytes;
@@ -66,7 +71,10 @@ void check_header(const TableHeader& h, const std::string& where) {
   AB_CHECK(std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument, "{} is not a file of a growable table",
            where);
   AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 && h.clock <= INT32_MAX &&
-               h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255 && h.policy() <= Policy::kLowestScore,
+               h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255 && h.policy() <= Policy::kLowestScore &&
+               h.start() <= Start::kTruncatedNormal &&
+               static_cast<uint64_t>(h.rule()) < rules::kRowRules.size() &&
+               rules::info_of(h.rule()).moments == h.moments,
            InvalidArgument, "{} is damaged: its header is invalid", where);
 }
 
@@ -79,8 +87,8 @@ using Entry = TableShard::Entry;
 void append(std::string* to, const void* data, size_t bytes) { to->append(static_cast<const char*>(data), bytes); }
 
 // With all moments of the table, or with none.
-void append_row(std::string* to, const Entry& e, const TableOptions& o, int64_t moments) {
-  if (moments == o.moments) return ShardCut::append_row(e.key, e.seen, e.record, o.floats(), to);
+void append_row(std::string* to, const Entry& e, const TableOptions& o, bool with_moments) {
+  if (with_moments || o.state() == 0) return ShardCut::append_row(e.key, e.seen, e.record, o.floats(), to);
   ShardCut::append_row(e.key, e.seen, e.record, o.width, to);
   append(to, e.record + o.floats() - o.counts(), static_cast<size_t>(o.counts()) * sizeof(float));
 }
@@ -128,7 +136,7 @@ class Reader {
 
 TableHeader GrowableTable::header() {
   const std::lock_guard held(parts_[0].lock);
-  return header_of(options_, options_.moments, 0, parts_[0].shard->clock());
+  return header_of(options_, true, 0, parts_[0].shard->clock());
 }
 
 int GrowableTable::bits_for(int64_t bytes, int64_t part_bytes) {
@@ -151,7 +159,7 @@ void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
                          entries.push_back({key, seen, record});
                        });
   sort_by_key(&entries);
-  for (const Entry& e : entries) append_row(to, e, options_, options_.moments);
+  for (const Entry& e : entries) append_row(to, e, options_, true);
 }
 
 void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
@@ -164,13 +172,12 @@ void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
     });
   }
   sort_by_key(&entries);
-  const int32_t moments = with_moments ? options_.moments : 0;
   const TableHeader header =
-      header_of(options_, moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock());
+      header_of(options_, with_moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock());
   std::string buffer;
   append(&buffer, &header, sizeof(header));
   for (const Entry& e : entries) {
-    append_row(&buffer, e, options_, moments);
+    append_row(&buffer, e, options_, with_moments);
     if (buffer.size() < kWriteBytes) continue;
     file->write(buffer);
     buffer.clear();
@@ -183,9 +190,9 @@ void GrowableTable::save(const std::string& path, bool with_moments, io::FileSet
 }
 
 void GrowableTable::check_fits(const TableHeader& h, const std::string& path) const {
-  AB_CHECK(h.width == options_.width && (h.moments == options_.moments || h.moments == 0 || options_.moments == 0),
-           ShapeMismatch, "{} holds rows of {} numbers with {} moments, table {} has {} and {}", path, h.width,
-           h.moments, name_, options_.width, options_.moments);
+  AB_CHECK(h.width == options_.width && (h.rule() == options_.rule || h.state() == 0 || options_.state() == 0),
+           ShapeMismatch, "{} holds rows of {} numbers with the moments of {}, table {} has {} with those of {}", path,
+           h.width, rules::info_of(h.rule()).name, name_, options_.width, rules::info_of(options_.rule).name);
 }
 
 void GrowableTable::load(const std::string& path, const std::function<bool(int64_t key)>& mine) {

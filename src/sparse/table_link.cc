@@ -97,7 +97,7 @@ void LinkReader::read_head(io::RegularFile* file) {
   const LinkPlace& p = head_.place;
   if (head_.name_bytes < 0 || head_.name_bytes > kMostNameBytes || p.number < 0 || p.previous < -1 ||
       p.previous >= p.number || p.whole > 1 || head_.form < RowForm::kTraining || head_.form > RowForm::kInt8 ||
-      (head_.form != RowForm::kTraining && head_.table.moments != 0)) {
+      (head_.form != RowForm::kTraining && head_.table.state() != 0)) {
     fail("its head is invalid");
   }
   name_.resize(static_cast<size_t>(head_.name_bytes));

@@ -2,7 +2,14 @@
 #pragma once
 #include <cstdint>
 
+#include "sparse/update_rules.h"
+
 namespace anabranch::sparse {
+
+using rules::RowRule;
+
+// Distribution of the numbers of a new row.
+enum class Start : int32_t { kUniform = 0, kNormal = 1, kTruncatedNormal = 2 };
 
 // The row that leaves at the byte limit, among a few candidates.
 enum class Policy : int32_t {
@@ -22,11 +29,12 @@ struct ScoreRule {
 };
 
 struct TableOptions {
-  int64_t width = 0;        // float32 numbers of a row
-  int32_t moments = 0;      // of the optimizer: number of `width`-sized vectors stored after the row
-  float moment_start = 0;   // their initial value
-  uint64_t seed = 0;        // together with the key it determines the initial row:
-  float low = 0, high = 0;  // uniform in [low, high)
+  int64_t width = 0;             // float32 numbers of a row
+  RowRule rule = RowRule::kSgd;  // of the optimizer, whose moments are stored after the row
+  float moment_start = 0;        // their initial value
+  uint64_t seed = 0;             // together with the key it determines the initial row:
+  Start start = Start::kUniform;
+  float low = 0, high = 0;  // uniform in [low, high); or normal with this mean and this deviation
   int64_t max_bytes = 0;    // of memory at all servers together, 0: no limit
   bool evict = true;        // at the limit a row is evicted; else new keys are refused
   Policy policy = Policy::kOldest;
@@ -43,7 +51,9 @@ struct TableOptions {
 
   int64_t counts() const { return policy == Policy::kRarest ? 1 : 0; }      // numbers after the moments
   int64_t added() const { return policy == Policy::kLowestScore ? 2 : 0; }  // first numbers of a row that are counts
-  int64_t floats() const { return width * (1 + moments) + counts(); }       // of a record
+  // Moments of a row.
+  int64_t state() const { return width * rules::info_of(rule).moments + (rules::info_of(rule).single ? 1 : 0); }
+  int64_t floats() const { return width + state() + counts(); }  // of a record
 };
 
 struct Pull {

@@ -26,7 +26,7 @@ void GrowableTable::set_clock(int64_t clock) {
 }
 
 void GrowableTable::add_rows(const char* rows, size_t bytes) {
-  const TableHeader mine = header_of(options_, options_.moments, 0, 1);
+  const TableHeader mine = header_of(options_, true, 0, 1);
   const size_t row_bytes = mine.row_bytes();
   AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each",
            bytes, name_, row_bytes);
@@ -43,7 +43,7 @@ void GrowableTable::put_row(const char* row, const TableHeader& of, const std::f
   std::memcpy(&seen, row + sizeof(key), sizeof(seen));
   if (mine && !mine(key)) return;
   const int64_t own = options_.floats() - options_.counts();
-  const int64_t taken = options_.width * (1 + std::min(of.moments, int64_t{options_.moments}));
+  const int64_t taken = options_.width + std::min(of.state(), options_.state());
   Part& part = parts_[KeyOrder::shard_of(key)];
   const std::lock_guard held(part.lock);
   float* record = part.shard->restore(key, seen);

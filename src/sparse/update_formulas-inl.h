@@ -1,6 +1,6 @@
 // The formulas of update_rules.h, as the documentation of the ops gives them. Each operation rounds separately, in the
-// order written here. AB_RULE_FN marks functions. Included within a namespace that has sqrt, abs, max, and pick(test,
-// a, b), which is a where the test holds: by ops/optim/element_rules.h and, for every instruction set, by
+// order written here. AB_RULE_FN marks functions. Included within a namespace that has sqrt, pow, abs, max, and
+// pick(test, a, b), which is a where the test holds: by ops/optim/element_rules.h and, for every instruction set, by
 // rule_vectors-inl.h.
 
 template <class T, class V> AB_RULE_FN void step(const rules::Sgd<T>& r, const V& g, V& p) { p = p - r.rate * g; }
@@ -65,10 +65,7 @@ AB_RULE_FN void step(const rules::CenteredRmsProp<T>& r, const V& g, V& p, V& sq
 }
 
 template <class T, class V> AB_RULE_FN V root_of(const rules::Ftrl<T>& r, const V& x) {
-  if constexpr (std::is_same_v<T, V>) {
-    if (r.power != T(-0.5)) return std::pow(x, -r.power);
-  }
-  return sqrt(x);
+  return r.power == T(-0.5) ? sqrt(x) : pow(x, -r.power);
 }
 template <class T, class V> AB_RULE_FN void step(const rules::Ftrl<T>& r, const V& g, V& p, V& squared, V& linear) {
   const V zero = T(0), border = r.l1, sum = squared + g * g, root = root_of(r, sum);

@@ -3,6 +3,8 @@
 // on devices (ops/optim/element_rules.h) and for vectors (rule_vectors-inl.h): dense gradients, rows of sparse ones,
 // the records of growable tables and the updates of servers all use them. kStates: arrays of state.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace anabranch::rules {
@@ -56,13 +58,25 @@ template <class T> struct CenteredRmsProp {  // and the mean of gradients
 template <class T> struct Ftrl {
   static constexpr int kStates = 2;
   T l1, l2, power, rate = 0;  // power: lr_power
-  bool suits_vectors() const { return power == T(-0.5); }
 };
 
-// The rules that update single rows of a table, each by its own gradients and moments. The values: moments of a row.
-enum class RowRule : int32_t { kSgd = 0, kAdagrad = 1, kAdam = 2 };
+// The rules that update single rows of a table, each by its own gradients and moments. Files hold these numbers.
+enum class RowRule : int32_t { kSgd = 0, kAdagrad = 1, kAdam = 2, kMomentum = 3, kFtrl = 4, kRowAdagrad = 5 };
 
-// The numbers of any of them.
+struct RowRuleInfo {
+  const char* name;
+  int32_t moments;    // arrays of state, as wide as the row
+  bool single;        // or one number for the whole row
+};
+inline constexpr std::array<RowRuleInfo, 6> kRowRules = {{{"sgd", 0, false},
+                                                          {"adagrad", 1, false},
+                                                          {"adam", 2, false},
+                                                          {"momentum", 1, false},
+                                                          {"ftrl", 2, false},
+                                                          {"row_adagrad", 0, true}}};
+constexpr const RowRuleInfo& info_of(RowRule rule) { return kRowRules[static_cast<size_t>(rule)]; }
+
+// The numbers of the first three, which fixed tables take without other ops.
 template <class T> struct RowStep {
   RowRule rule = RowRule::kSgd;
   T rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;

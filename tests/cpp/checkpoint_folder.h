@@ -123,7 +123,7 @@ class CheckpointFolder {
     std::optional<io::AtomicFile> all, some;
     if (whole) all.emplace(path);
     if (last_.previous >= 0) some.emplace(path + ".changes");
-    const auto header = sparse::header_of(sparse::test::options(kRowWidth), 0, 0, 1);
+    const auto header = sparse::header_of(sparse::test::options(kRowWidth), false, 0, 1);
     sparse::LinksWriter writer("t", last_, header, true, {}, all ? &*all : nullptr, some ? &*some : nullptr);
     writer.add(rows, rows);
     const sparse::LinkSums sums = writer.end();

@@ -41,7 +41,7 @@ std::vector<std::string> images_in(const std::string& folder) {
 // A table that is trained, and its chain.
 struct Trained {
   explicit Trained(std::string named, int64_t width = 3, int64_t expire_after = 0) : name(std::move(named)) {
-    TableOptions o = test::options(width, 2);
+    TableOptions o = test::options(width, RowRule::kAdam);
     o.expire_after = static_cast<int32_t>(expire_after);
     table = std::make_shared<GrowableTable>("t", o);
   }

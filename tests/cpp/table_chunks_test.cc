@@ -16,14 +16,12 @@ using test::options;
 using test::pull;
 using test::update;
 
-constexpr RowRule kRules[] = {RowRule::kSgd, RowRule::kAdagrad, RowRule::kAdam};
-
 // A table with rows that were trained.
-std::unique_ptr<GrowableTable> trained(size_t n, int32_t moments, uint64_t range = ~uint64_t{0}) {
-  auto table = std::make_unique<GrowableTable>("t", options(3, moments));
+std::unique_ptr<GrowableTable> trained(size_t n, RowRule rule, uint64_t range = ~uint64_t{0}) {
+  auto table = std::make_unique<GrowableTable>("t", options(3, rule));
   const Keys keys = test::random_keys(n, 4, range);
   pull(*table, keys);
-  update(*table, keys, test::random_floats(n * 3, 5), kRules[moments]);
+  update(*table, keys, test::random_floats(n * 3, 5), rule);
   return table;
 }
 
@@ -35,12 +33,12 @@ Keys keys_in(const std::string& rows, size_t row_bytes) {
 
 TEST(TableChunks, PartsTogetherAreTheTable) {
   for (const auto& [n, range] : {std::pair<size_t, uint64_t>{0, 1}, {1, 9}, {300, 200}, {50000, ~uint64_t{0}}}) {
-    const auto table = trained(n, 1, range);
+    const auto table = trained(n, RowRule::kAdagrad, range);
     const size_t row_bytes = table->header().row_bytes();
     EXPECT_EQ(row_bytes, 8 + 4 + 4 * 6u);
     for (const int bits : {4, 5, 9, 12}) {
       Keys found;
-      GrowableTable again("again", options(3, 1));
+      GrowableTable again("again", options(3, RowRule::kAdagrad));
       for (uint64_t part = 0; part >> bits == 0; ++part) {
         std::string rows;
         table->append_rows(part, bits, &rows);
@@ -55,7 +53,7 @@ TEST(TableChunks, PartsTogetherAreTheTable) {
       EXPECT_EQ(pull(again, found, false), pull(*table, found, false));
       // Moments came with them: the next update does the same to both.
       const auto grads = test::random_floats(found.size() * 3, 6);
-      const auto other = trained(n, 1, range);
+      const auto other = trained(n, RowRule::kAdagrad, range);
       update(*other, found, grads, RowRule::kAdagrad);
       update(again, found, grads, RowRule::kAdagrad);
       EXPECT_EQ(pull(again, found, false), pull(*other, found, false));
@@ -64,7 +62,7 @@ TEST(TableChunks, PartsTogetherAreTheTable) {
 }
 
 TEST(TableChunks, OnlyChunksAreAccepted) {
-  const auto table = trained(100, 0);
+  const auto table = trained(100, RowRule::kSgd);
   std::string rows;
   for (const auto& [part, bits] : {std::pair<uint64_t, int>{0, 3}, {16, 4}, {0, 41}, {~uint64_t{0}, 40}}) {
     EXPECT_THROW(table->append_rows(part, bits, &rows), Error) << part << " by " << bits;
@@ -75,13 +73,13 @@ TEST(TableChunks, OnlyChunksAreAccepted) {
 }
 
 TEST(TableChunks, AnUpdateMayMakeRows) {
-  for (const int32_t moments : {0, 1, 2}) {
+  for (const RowRule rule : test::kRules) {
     const Keys keys = test::random_keys(4000, 8, 3000);
     const auto grads = test::random_floats(keys.size() * 3, 9);
-    GrowableTable looked("a", options(3, moments)), made("b", options(3, moments)), left("c", options(3, moments));
+    GrowableTable looked("a", options(3, rule)), made("b", options(3, rule)), left("c", options(3, rule));
     pull(looked, keys);
-    update(looked, keys, grads, kRules[moments]);
-    RecordUpdate how = test::rule(kRules[moments]);
+    update(looked, keys, grads, rule);
+    RecordUpdate how = test::rule(rule);
     GrowableTable::Scratch scratch;
     left.update(keys.data(), static_cast<int64_t>(keys.size()), grads.data(), how, &scratch, nullptr);
     EXPECT_EQ(left.stats().rows, 0);
@@ -108,12 +106,12 @@ TEST(TableChunks, KeysAreDealtOutEvenlyAndNotByTheirShard) {
 }
 
 TEST(TableChunks, AFileIsLoadedByThoseWhoseKeysAreThere) {
-  const auto table = trained(3000, 2);
+  const auto table = trained(3000, RowRule::kAdam);
   const std::string path = test::scratch_path("dealt");
   test::save(*table, path);
   Keys found;
   for (uint64_t server = 0; server < 3; ++server) {
-    GrowableTable part("part", options(3, 2));
+    GrowableTable part("part", options(3, RowRule::kAdam));
     part.load(path, [&](int64_t key) { return server_of(key, 3) == server; });
     const Keys mine = part.keys();
     EXPECT_GT(mine.size(), 800u);

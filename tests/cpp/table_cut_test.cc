@@ -16,8 +16,6 @@ using test::Keys;
 using test::options;
 using test::update;
 
-constexpr RowRule kRules[] = {RowRule::kSgd, RowRule::kAdagrad, RowRule::kAdam};
-
 // The numbers of rows by key, followed by the moments.
 using Rows = std::map<int64_t, std::string>;
 
@@ -63,16 +61,16 @@ template <class Fn> Rows cut_while(const std::shared_ptr<GrowableTable>& table, 
 }
 
 TEST(TableCut, IsOfItsMoment) {
-  for (const int32_t moments : {0, 1, 2}) {
+  for (const RowRule rule : test::kRules) {
     for (const int64_t slice_bytes : {1, 600, 1 << 20}) {
-      const auto table = std::make_shared<GrowableTable>("t", options(3, moments));
-      make(*table, test::random_keys(900, 1, 2000), kRules[moments], 2);
+      const auto table = std::make_shared<GrowableTable>("t", options(3, rule));
+      make(*table, test::random_keys(900, 1, 2000), rule, 2);
       const Rows before = rows_of(*table);
       const Rows found = cut_while(table, slice_bytes, [&](int iteration) {
         const auto seed = static_cast<uint64_t>(iteration + 10);
-        if (iteration < 60) make(*table, test::random_keys(200, seed, 2000 + seed * 150), kRules[moments], seed);
+        if (iteration < 60) make(*table, test::random_keys(200, seed, 2000 + seed * 150), rule, seed);
       });
-      EXPECT_EQ(found, before) << moments << " moments, slices of " << slice_bytes;
+      EXPECT_EQ(found, before) << test::name_of(rule) << ", slices of " << slice_bytes;
       EXPECT_GT(rows_of(*table).size(), 2 * before.size());  // the index has grown
       EXPECT_EQ(cut_while(table, slice_bytes, [](int) {}), rows_of(*table));
     }
@@ -80,7 +78,7 @@ TEST(TableCut, IsOfItsMoment) {
 }
 
 TEST(TableCut, HasRowsThatGoMeanwhile) {
-  TableOptions expires = options(3, 1), evicts = options(3, 1);
+  TableOptions expires = options(3, RowRule::kAdagrad), evicts = options(3, RowRule::kAdagrad);
   expires.expire_after = 2;
   evicts.max_bytes = 100000;
   for (const TableOptions& o : {expires, evicts}) {

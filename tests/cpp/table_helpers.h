@@ -14,10 +14,14 @@ namespace anabranch::sparse::test {
 
 using Keys = std::vector<int64_t>;
 
-inline TableOptions options(int64_t width, int32_t moments = 0) {
+inline constexpr RowRule kRules[] = {RowRule::kSgd,      RowRule::kAdagrad, RowRule::kAdam,
+                                     RowRule::kMomentum, RowRule::kFtrl,    RowRule::kRowAdagrad};
+inline const char* name_of(RowRule rule) { return rules::info_of(rule).name; }
+
+inline TableOptions options(int64_t width, RowRule rule = RowRule::kSgd) {
   TableOptions o;
   o.width = width;
-  o.moments = moments;
+  o.rule = rule;
   o.seed = 1;
   o.low = -1;
   o.high = 1;
@@ -54,6 +58,9 @@ inline RecordUpdate rule(RowRule which) {
   u.beta1 = 0.9f;
   u.beta2 = 0.99f;
   u.epsilon = 1e-6f;
+  u.mu = 0.8f;
+  u.l1 = 0.01f;
+  u.l2 = 0.02f;
   return u;
 }
 

@@ -39,7 +39,7 @@ std::string write(const std::shared_ptr<GrowableTable>& table, const std::string
 }
 
 TEST(TableLayers, APreviewReadsLikeTheTableWithItsLayer) {
-  const auto table = std::make_shared<GrowableTable>("t", options(3, 0));
+  const auto table = std::make_shared<GrowableTable>("t", options(3));
   Keys all(50);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   train(*table, Keys(all.begin(), all.begin() + 20), 1);
@@ -60,7 +60,7 @@ TEST(TableLayers, APreviewReadsLikeTheTableWithItsLayer) {
 }
 
 TEST(TableLayers, AreReadLikeTheTableThatWroteThem) {
-  TableOptions o = options(3, 2);
+  TableOptions o = options(3, RowRule::kAdam);
   o.expire_after = 3;
   const auto table = std::make_shared<GrowableTable>("t", o);
   const auto train_adam = [&](uint64_t seed) {

@@ -18,8 +18,6 @@ namespace fs = std::filesystem;
 using test::Keys;
 using test::options;
 
-constexpr RowRule kRules[] = {RowRule::kSgd, RowRule::kAdagrad, RowRule::kAdam};
-
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -39,7 +37,7 @@ std::string saved(GrowableTable& table) {
 void train(GrowableTable& table, const Keys& keys, uint64_t seed) {
   test::pull(table, keys);
   const auto grads = test::random_floats(keys.size() * static_cast<size_t>(table.options().width), seed);
-  test::update(table, keys, grads, kRules[table.options().moments]);
+  test::update(table, keys, grads, table.options().rule);
 }
 
 // Writes a chain, as a training process does.
@@ -91,16 +89,16 @@ std::string loaded(const std::vector<std::string>& paths) {
 }
 
 // Options under which rows go: by age, at the limit, and neither.
-std::vector<TableOptions> rules(int32_t moments) {
-  TableOptions grows = options(3, moments), expires = grows, evicts = grows;
+std::vector<TableOptions> options_of(RowRule rule) {
+  TableOptions grows = options(3, rule), expires = grows, evicts = grows;
   expires.expire_after = 3;
   evicts.max_bytes = 120000;
   return {grows, expires, evicts};
 }
 
 TEST(TableLinks, EqualAFullSave) {
-  for (const int32_t moments : {0, 1, 2}) {
-    for (const TableOptions& o : rules(moments)) {
+  for (const RowRule rule : test::kRules) {
+    for (const TableOptions& o : options_of(rule)) {
       Writer w(std::make_shared<GrowableTable>("t", o), "equal");
       std::vector<std::string> full;
       for (uint64_t n = 0; n < 12; ++n) {
@@ -118,7 +116,7 @@ TEST(TableLinks, EqualAFullSave) {
 }
 
 TEST(TableLinks, HoldTheRowsThatChangedAndNoOthers) {
-  Writer w(std::make_shared<GrowableTable>("t", options(8, 2)), "size");
+  Writer w(std::make_shared<GrowableTable>("t", options(8, RowRule::kAdam)), "size");
   Keys keys(10000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int64_t>(i * 7919);
   train(w.table(), keys, 1);
@@ -157,7 +155,7 @@ TEST(TableLinks, ForgetRowsThatCameAndWent) {
 }
 
 TEST(TableLinks, ChangesOfALinkThatWasNotWrittenAreInTheNextOne) {
-  for (const TableOptions& o : rules(1)) {
+  for (const TableOptions& o : options_of(RowRule::kAdagrad)) {
     Writer w(std::make_shared<GrowableTable>("t", o), "again");
     train(w.table(), test::random_keys(400, 1, 1000), 1);
     w.write(true);
@@ -176,7 +174,7 @@ TEST(TableLinks, ChangesOfALinkThatWasNotWrittenAreInTheNextOne) {
 }
 
 TEST(TableLinks, GoOnWhereTheyWereLoaded) {
-  Writer w(std::make_shared<GrowableTable>("t", options(3, 2)), "resumed");
+  Writer w(std::make_shared<GrowableTable>("t", options(3, RowRule::kAdam)), "resumed");
   train(w.table(), test::random_keys(400, 1, 1000), 1);
   w.write(true);
   train(w.table(), test::random_keys(100, 2, 1000), 1);
@@ -251,13 +249,13 @@ TEST(TableLinks, OutOfOrderAreRefusedByName) {
 
 // A chain with any damage is refused; flips that a checksum does not see would load wrong rows.
 TEST(TableLinks, RefuseDamage) {
-  Writer w(std::make_shared<GrowableTable>("t", options(2, 1)), "damage");
+  Writer w(std::make_shared<GrowableTable>("t", options(2, RowRule::kAdagrad)), "damage");
   for (uint64_t n = 0; n < 3; ++n) {
     train(w.table(), test::random_keys(60, n, 400), n);
     w.write(n == 0);
   }
   const auto paths = w.chain(0, 2);
-  GrowableTable table("t", options(2, 1));
+  GrowableTable table("t", options(2, RowRule::kAdagrad));
   train(table, {1, 2, 3}, 1);
   const std::string before = saved(table);
   std::mt19937_64 draw(1);

@@ -13,12 +13,12 @@ namespace anabranch::sparse {
 namespace {
 
 TEST(TableOptions, TheLargestAndTheLeastAreTaken) {
-  TableOptions o = test::options(4, 2);
+  TableOptions o = test::options(4, RowRule::kAdam);
   o.admit_count = 255;
   EXPECT_NO_THROW(GrowableTable("t", o));
   o.admit_count = 256;
   EXPECT_THROW(GrowableTable("t", o), Error);
-  o = test::options(4, 2);
+  o = test::options(4, RowRule::kAdam);
   o.max_bytes = 1;
   int64_t least = 0;
   try {

@@ -15,7 +15,7 @@ namespace {
 using test::Keys;
 
 TableOptions ruled(int64_t width = 4) {
-  TableOptions o = test::options(width, 1);
+  TableOptions o = test::options(width, RowRule::kAdagrad);
   o.by_updates = true;
   return o;
 }

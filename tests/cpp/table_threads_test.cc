@@ -35,7 +35,7 @@ class Threads final : public Parallel {
 };
 
 std::string bytes_after_training(Parallel* parallel) {
-  TableOptions o = options(6, 2);
+  TableOptions o = options(6, RowRule::kAdam);
   o.max_bytes = 200 << 10;
   o.admit_count = 2;
   o.admit_probability = 0.9f;
@@ -72,7 +72,7 @@ TEST(GrowableTableThreads, GiveTheSameBits) {
 // seen a row that mixes two updates.
 TEST(GrowableTableThreads, NoRowIsEverTorn) {
   constexpr int64_t kWidth = 96, kKeys = 40;
-  TableOptions o = options(kWidth, 1);
+  TableOptions o = options(kWidth, RowRule::kAdagrad);
   o.low = o.high = 0;
   GrowableTable table("t", o);
   std::atomic<bool> stop{false};
@@ -117,7 +117,7 @@ TEST(GrowableTableThreads, NoRowIsEverTorn) {
 
 // Rows come and go while others use the table.
 TEST(GrowableTableThreads, RowsComeAndGoMeanwhile) {
-  TableOptions o = options(8, 0);
+  TableOptions o = options(8);
   o.max_bytes = 64 << 10;
   o.expire_after = 3;
   GrowableTable table("t", o);

@@ -7,13 +7,21 @@ from anabranch import _core
 from anabranch.fluid.io.remote import load_shards
 
 STEPS, WIDTH = 4, 4
+AdamW = fluid.contrib.extend_with_decoupled_weight_decay(fluid.optimizer.Adam)
 KEYS = np.random.RandomState(5).randint(-2 ** 62, 2 ** 62, 40)
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
     "still": lambda: fluid.optimizer.SGD(0.0),
     "adagrad": lambda: fluid.optimizer.Adagrad(0.1),
     "adam": lambda: fluid.optimizer.Adam(0.01, lazy_mode=True),
+    "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L1Decay(0.1, True)),
+    "ftrl": lambda: fluid.optimizer.Ftrl(0.1, l1=0.01, l2=0.02),
+    "row_adagrad": lambda: fluid.optimizer.Adagrad(0.1, row_wise=True,
+                                                   regularization=fluid.regularizer.L2Decay(0.1, lazy_mode=True)),
+    "adamw": lambda: AdamW(0.1, lambda name: name == "table", lazy_decay=True, learning_rate=0.01, lazy_mode=True),
 }
+#: Optimizers whose moments tables keep, beside the rule that their update op names.
+RULES = {"adamw": "adam", "still": "sgd"}
 
 
 def network(optimizer, sparse=True, dropout=0.0, **rules):

@@ -11,7 +11,7 @@ from . import table_contents as contents
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered
 from .framework import VarType, default_startup_program
 from .framework.variable import is_growable
-from .initializer import ConstantInitializer, UniformInitializer
+from .initializer import ConstantInitializer, NormalInitializer, TruncatedNormalInitializer, UniformInitializer
 from .param_attr import ParamAttr
 from .scope import global_scope
 from .table_rules import Rules, ShowClickScore
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .._core import Scope
     from .hints import DType
     from .initializer import Initializer
+    from .regularizer import WeightDecayRegularizer
 
 __all__ = ["GrowableTable"]
 
@@ -57,16 +58,22 @@ class GrowableTable(ParamAttr):
     """A growable embedding table, passed to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
 
     Ids may be any 64-bit numbers. When training first updates an id, a row with the moments of the optimizer is
-    created for it. The initial values of the row depend on the seed and the id, and not on the order of the data. SGD,
-    Adagrad, and Adam with ``lazy_mode=True`` can train a table. In a table that an optimizer updates, lookups change
-    nothing: all rules are applied by the updates, in one process and on servers.
+    created for it. The initial values of the row depend on the seed and the id, and not on the order of the data. In a
+    table that an optimizer updates, lookups change nothing: all rules are applied by the updates, in one process and on
+    servers.
+
+    SGD, Momentum, Adagrad, Ftrl, and Adam with ``lazy_mode=True`` can train a table. A step changes only the rows of
+    its ids and their moments: the velocity of Momentum decays only when an id occurs. Weight decay works likewise:
+    ``L1Decay`` and ``L2Decay`` need ``lazy_mode=True``, and ``contrib.extend_with_decoupled_weight_decay`` (AdamW) needs
+    ``lazy_decay=True``.
 
     In training, an id without a row reads as its initial values, and its gradients are dropped. In test programs
     (``clone(for_test=True)``) and inference models, it reads as zeros.
 
     Args:
         name (str): name of the table. Embeddings with the same name share it.
-        initializer (Initializer, optional): ``Uniform`` or ``Constant``. Default: uniform in [-0.01, 0.01).
+        initializer (Initializer, optional): ``Uniform``, ``Normal``, ``TruncatedNormal`` or ``Constant``. Default:
+            uniform in [-0.01, 0.01).
         learning_rate (float): factor of the optimizer's learning rate. Default 1.0.
         trainable (bool): rows are updated. Default True.
         max_bytes (int): memory limit of rows, moments and index, at least a few kilobytes. Servers share it equally.
@@ -84,11 +91,12 @@ class GrowableTable(ParamAttr):
             0: never.
         score (ShowClickScore, optional): the first two columns of a row count its shows and clicks, and rows of a low
             score are removed.
+        regularizer (WeightDecayRegularizer, optional): decay of the rows, instead of that of the optimizer.
 
     Raises:
         TypeError: ``name`` is not a str, or ``initializer`` is not an Initializer.
         ValueError: a value is out of range.
-        NotImplementedError: the initializer is neither ``Uniform`` nor ``Constant``.
+        NotImplementedError: the initializer is another one.
 
     Examples:
         >>> import numpy
@@ -108,11 +116,12 @@ class GrowableTable(ParamAttr):
     def __init__(self, name: str, initializer: Initializer | None = None, learning_rate: float = 1.0,
                  trainable: bool = True, max_bytes: int = 0, evict: bool | str = True, admit_count: int = 1,
                  admit_probability: float = 1.0, expire_after: int = 0, score: ShowClickScore | None = None,
-                 expire_after_s: int = 0) -> None:
+                 expire_after_s: int = 0, regularizer: WeightDecayRegularizer | None = None) -> None:
         if not isinstance(name, str):
             raise InvalidType("GrowableTable: name must be a str, got %s" % type(name).__name__)
         check_file_name(name)
-        super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, trainable=trainable)
+        super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, regularizer=regularizer,
+                         trainable=trainable)
         self._first_values()
         self._rules = Rules("GrowableTable %s" % name, max_bytes, evict, admit_count, admit_probability, expire_after,
                             score, expire_after_s)
@@ -123,24 +132,27 @@ class GrowableTable(ParamAttr):
     # ---- for layers
 
     def _first_values(self):
-        """Returns (low, high, seed) of the initial values."""
+        """Returns (distribution, two numbers of it, seed) of the initial values."""
         first = self.initializer
         if first is None:
-            return -_START, _START, 0
+            return "uniform", -_START, _START, 0
         if isinstance(first, ConstantInitializer):
-            return float(first._value), float(first._value), 0
+            return "uniform", float(first._value), float(first._value), 0
         if isinstance(first, UniformInitializer) and not first._diag["diag_num"]:
-            return float(first._low), float(first._high), first._seed
+            return "uniform", float(first._low), float(first._high), first._seed
+        if isinstance(first, NormalInitializer):
+            kind = "truncated_normal" if isinstance(first, TruncatedNormalInitializer) else "normal"
+            return kind, float(first._mean), float(first._std_dev), first._seed
         if not callable(first):
             raise InvalidType("GrowableTable %s: initializer must be an Initializer, got %s"
                               % (self.name, type(first).__name__))
-        raise NotOffered("GrowableTable %s: initializer must be Uniform or Constant, got %s"
+        raise NotOffered("GrowableTable %s: initializer must be Uniform, Normal, TruncatedNormal or Constant, got %s"
                          % (self.name, type(first).__name__))
 
     def _attrs(self, program):
         """Returns the attributes of the op that creates the table, without its width."""
-        low, high, seed = self._first_values()
-        return {"low": low, "high": high, "seed": seed or program.random_seed, **self._rules.attrs}
+        start, low, high, seed = self._first_values()
+        return {"start": start, "low": low, "high": high, "seed": seed or program.random_seed, **self._rules.attrs}
 
     def _set_default_initializer(self, initializer):
         """Does nothing, because a table has its own initializer."""

@@ -20,6 +20,11 @@ class WeightDecayRegularizer(Described):
 
     _label: str
     _regularization_coeff: float
+    _lazy_mode = False
+
+    def _of_rows(self):
+        """Returns the attributes with which ``regularize_rows`` and ``growable_update`` add the decay."""
+        raise NotImplementedError
 
     def __call__(self, param: Any, grad: Any, block: Any) -> Any:
         raise NotImplementedError("%s must override __call__, which appends the operators of the weight decay"
@@ -38,10 +43,13 @@ class WeightDecayRegularizer(Described):
 class L2DecayRegularizer(WeightDecayRegularizer):
     """Adds coeff * w to the gradient of w: the derivative of coeff / 2 * sum(w * w).
 
-    A regularizer in ``ParamAttr`` overrides that of the optimizer. Sparse gradients become dense.
+    A regularizer in ``ParamAttr`` overrides that of the optimizer. Sparse gradients become dense, unless ``lazy_mode``
+    is set.
 
     Args:
         regularization_coeff (float): coeff. Default 0.
+        lazy_mode (bool): a sparse gradient stays sparse, and only its rows decay, so that the time of a step does not
+            depend on the number of rows of the table. Growable tables need it. Default False.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -54,11 +62,14 @@ class L2DecayRegularizer(WeightDecayRegularizer):
 
     _label = "L2Decay"
 
-    def __init__(self, regularization_coeff: float = 0.0) -> None:
+    def __init__(self, regularization_coeff: float = 0.0, lazy_mode: bool = False) -> None:
         if regularization_coeff is None:
             raise Violated("L2Decay: regularization_coeff must be a number, got None")
         super().__init__()
-        self._regularization_coeff = regularization_coeff
+        self._regularization_coeff, self._lazy_mode = regularization_coeff, bool(lazy_mode)
+
+    def _of_rows(self):
+        return {"l2_decay": float(self._regularization_coeff)}
 
     def __call__(self, param: Any, grad: Any, block: Any) -> Any:
         self._check(param, block)
@@ -71,10 +82,12 @@ class L2DecayRegularizer(WeightDecayRegularizer):
 class L1DecayRegularizer(WeightDecayRegularizer):
     """Adds coeff * sign(w) to the gradient of w: the derivative of coeff * sum(|w|). Makes weights sparse.
 
-    A regularizer in ``ParamAttr`` overrides that of the optimizer. Sparse gradients become dense.
+    A regularizer in ``ParamAttr`` overrides that of the optimizer. Sparse gradients become dense, unless ``lazy_mode``
+    is set.
 
     Args:
         regularization_coeff (float): coeff. Default 0.
+        lazy_mode (bool): a sparse gradient stays sparse, and only its rows decay; see :class:`L2Decay`. Default False.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,11 +98,14 @@ class L1DecayRegularizer(WeightDecayRegularizer):
 
     _label = "L1Decay"
 
-    def __init__(self, regularization_coeff: float = 0.0) -> None:
+    def __init__(self, regularization_coeff: float = 0.0, lazy_mode: bool = False) -> None:
         if regularization_coeff is None:
             raise Violated("L1Decay: regularization_coeff must be a number, got None")
         super().__init__()
-        self._regularization_coeff = regularization_coeff
+        self._regularization_coeff, self._lazy_mode = regularization_coeff, bool(lazy_mode)
+
+    def _of_rows(self):
+        return {"l1_decay": float(self._regularization_coeff)}
 
     def __call__(self, param: Any, grad: Any, block: Any) -> Any:
         self._check(param, block)
@@ -118,14 +134,24 @@ def append_regularization_ops(parameters_and_grads: Sequence[Any],
 def _decayed(param, grad, regularization):
     if grad is None or (param.regularizer is None and regularization is None):
         return grad
+    regularizer, block = param.regularizer or regularization, grad.block
+    lazy = getattr(regularizer, "_lazy_mode", False)
     if is_growable(param):
-        raise NotOffered("weight decay of the growable table %s is not supported, as it changes all rows: set "
-                         "regularizers of the other parameters by ParamAttr" % param.name)
-    block = grad.block
+        if not lazy:
+            raise NotOffered("the %s of the growable table %s would change all of its rows: set lazy_mode=True, by "
+                             "which only the rows of a batch decay" % (type(regularizer).__name__, param.name))
+        return grad  # the update adds the decay
+    sparse = grad.type == VarType.SELECTED_ROWS
     with param.block.program._optimized_guard([param, grad]):
-        decay = (param.regularizer or regularization)(param, grad, block)
+        if sparse and lazy:
+            result = block.create_var(name=grad.name + "@DECAYED", dtype=param.dtype, shape=param.shape,
+                                      type=VarType.SELECTED_ROWS)
+            block.append_op(type="regularize_rows", inputs={"W": [param], "X": [grad]},
+                            outputs={"Out": [result]}, attrs=regularizer._of_rows())
+            return result
+        decay = regularizer(param, grad, block)
         result = grad
-        if grad.type == VarType.SELECTED_ROWS:
+        if sparse:
             # sum of rows and a dense tensor is dense, so it needs a variable of a different type
             result = block.create_var(name=grad.name + "@NEWGRAD@", dtype=param.dtype, shape=param.shape,
                                       lod_level=param.lod_level, type=VarType.LOD_TENSOR)

@@ -51,8 +51,9 @@ def stat(table: TableData, top: int) -> str:
     header, (kind, weight) = table.header, weights(table)
     row_bytes = 12 + 4 * (table.rows.shape[1] + table.moments.shape[1] + bool(len(table.counts)))
     lines = ["table %s" % table.name,
-             "  rows      %d of width %d with %d moments, %.1f MB" % (
-                 len(table.keys), header["width"], header["moments"], len(table.keys) * row_bytes / 1e6),
+             "  rows      %d of width %d with %s, %.1f MB" % (
+                 len(table.keys), header["width"], "the moments of %s" % table.rule if table.moments.size else
+                 "no moments", len(table.keys) * row_bytes / 1e6),
              "  time      %d" % header["clock"] if table.timed else "  updates   %d" % (header["clock"] - 1),
              "  rules     %s" % rules(table)]
     if len(table.keys):

@@ -13,7 +13,13 @@ _INTS = ("width", "moments", "rows", "clock", "seed", "max_bytes", "expire_after
 _FLOATS = ("low", "high", "moment_start", "admit_probability")
 _HEADER = np.dtype([("magic", "S8"), *((name, "<i8") for name in _INTS), *((name, "<f4") for name in _FLOATS)])
 _POLICIES = ("lru", "lfu", "score")
+_ROW_RULES = ("sgd", "adagrad", "adam", "momentum", "ftrl", "row_adagrad")  # in the order of their numbers in files
 _PART_BYTES = 1 << 20  # of rows, in one answer of a server
+
+
+def _rule_of(header: dict[str, Any]) -> str:
+    """str: the update rule whose moments the rows have. Older files have its number in place of their count."""
+    return _ROW_RULES[(header["rules"] >> 16 & 255 or header["moments"] + 1) - 1]
 
 
 class TableData(NamedTuple):
@@ -24,7 +30,7 @@ class TableData(NamedTuple):
     keys: np.ndarray     # [rows], int64
     ages: np.ndarray     # [rows], int64: updates of the table, or seconds, since the row was updated
     rows: np.ndarray     # [rows, width], float32
-    moments: np.ndarray  # [rows, moments * width], float32
+    moments: np.ndarray  # [rows, numbers of the moments], float32
     counts: np.ndarray   # [rows], float32: how often each id was seen; [0] if the table does not count it
     found: dict[str, int]  # counters of a server; empty for a file
 
@@ -32,6 +38,11 @@ class TableData(NamedTuple):
     def policy(self) -> str:
         """str: "lru", "lfu" or "score"."""
         return _POLICIES[self.header["rules"] >> 1 & 3]
+
+    @property
+    def rule(self) -> str:
+        """str: the update rule whose moments the rows have, such as "adam"; "sgd" without moments."""
+        return _rule_of(self.header)
 
     @property
     def timed(self) -> bool:
@@ -49,11 +60,12 @@ def parse(name: str, data: bytes, found: dict[str, int] | None = None) -> TableD
         raise InvalidValue("%s is not a file of a growable table" % name)
     first = np.frombuffer(data, _HEADER, 1)[0]
     header = {field: first[field].item() for field in _INTS + _FLOATS}
-    width, moments = header["width"], header["moments"]
+    width, rule = header["width"], header["rules"] >> 16 & 255
     counted = int(header["rules"] >> 1 & 3 == 1)
-    if width <= 0 or not 0 <= moments <= 2:
+    if width <= 0 or not 0 <= header["moments"] <= 2 or rule > len(_ROW_RULES):
         raise InvalidValue("%s is damaged: its header is invalid" % name)
-    row = np.dtype([("key", "<i8"), ("seen", "<u4"), ("numbers", "<f4", (width * (1 + moments) + counted,))])
+    state = width * header["moments"] + (_rule_of(header) == "row_adagrad")
+    row = np.dtype([("key", "<i8"), ("seen", "<u4"), ("numbers", "<f4", (width + state + counted,))])
     if (len(data) - _HEADER.itemsize) % row.itemsize:
         raise InvalidValue("%s is damaged: it ends within a row" % name)
     all_rows = np.frombuffer(data, row, offset=_HEADER.itemsize)
@@ -61,7 +73,7 @@ def parse(name: str, data: bytes, found: dict[str, int] | None = None) -> TableD
     numbers = all_rows["numbers"]
     ages = (header["clock"] - all_rows["seen"].astype("int64")) & (2 ** 31 - 1)
     return TableData(name, header, all_rows["key"].copy(), ages, numbers[:, :width].copy(),
-                     numbers[:, width:width * (1 + moments)].copy(),
+                     numbers[:, width:width + state].copy(),
                      numbers[:, -1].copy() if counted else np.zeros(0, "float32"), found or {})
 
 

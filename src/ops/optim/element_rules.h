@@ -12,6 +12,7 @@ namespace anabranch::rules {
 
 using std::abs;
 using std::max;
+using std::pow;
 using std::sqrt;
 template <class T> AB_HD T pick(bool test, T a, T b) { return test ? a : b; }
 

@@ -19,19 +19,10 @@ template <template <class T> class Rule, class T> struct ByRule {
   static constexpr size_t kStates = Rule<T>::kStates;
   Rule<T> rule;
 
-  static bool suits_vectors(const Rule<T>& r) {
-    if constexpr (requires { r.suits_vectors(); }) {
-      return r.suits_vectors();
-    } else {
-      return true;
-    }
-  }
   void step(T* param, const std::array<T*, kStates>& state, const T* grad, T rate, int64_t n) const {
     Rule<T> now = rule;
     if constexpr (requires { now.rate; }) now.rate = rate;
-    if constexpr (std::is_same_v<T, float>) {
-      if (suits_vectors(now)) return loops::update(now, param, state.data(), grad, n);
-    }
+    if constexpr (std::is_same_v<T, float>) return loops::update(now, param, state.data(), grad, n);
     for (int64_t i = 0; i < n; ++i) rules::step_at(now, i, grad[i], param, state.data());
   }
 };

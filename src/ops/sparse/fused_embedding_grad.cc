@@ -64,9 +64,15 @@ AB_OP(fused_embedding_grad)
 
 // ---- updates
 
+RowRule fused_rule(const std::string& name) {
+  const RowRule rule = row_rule(name);
+  AB_CHECK(rule <= RowRule::kAdam, InvalidArgument, "rule must be sgd, adagrad or adam, got \"{}\"", name);
+  return rule;
+}
+
 void infer_update(InferContext& c) {
-  const RowRule rule = row_rule(c.attr<std::string>("rule"));
-  const int states = static_cast<int>(rule), powers = rule == RowRule::kAdam ? 2 : 0;
+  const RowRule rule = fused_rule(c.attr<std::string>("rule"));
+  const int states = rules::info_of(rule).moments, powers = rule == RowRule::kAdam ? 2 : 0;
   check_rank(c, "Param", 2, 2);
   check_numel(c, "LearningRate", 1);
   infer_sources(c, "Param");
@@ -209,7 +215,7 @@ AB_OP(fused_embedding_update)
     .out("ParamOut", "Param, updated in place")
     .out_list("StateOut", "State, updated in place")
     .out_list("PowerOut", "Power, advanced")
-    .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { row_rule(v); })
+    .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { fused_rule(v); })
     .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
     .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite (adagrad, adam)")

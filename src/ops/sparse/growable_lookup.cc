@@ -22,16 +22,23 @@ void declare_table(InferContext& c, const char* slot, int64_t width) {
 
 // ---- create_growable_table
 
-const std::vector<std::string> kPolicies = {"lru", "lfu", "score"};  // by number of Policy
+const std::vector<std::string> kPolicies = {"lru", "lfu", "score"};                     // by number of Policy
+const std::vector<std::string> kStarts = {"uniform", "normal", "truncated_normal"};  // by number of Start
+
+int64_t number_of(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) - names.begin();
+}
 
 TableOptions options_of(const KernelArgs& op) {
   TableOptions o;
   o.width = op.attr<int64_t>("width");
-  o.moments = op.attr<int32_t>("moments");
+  const auto& rule = op.attr<std::string>("rule");
+  o.rule = rule.empty() ? static_cast<RowRule>(op.attr<int32_t>("moments")) : row_rule(rule);
   o.moment_start = op.attr<float>("moment_start");
   const RandomKey random = op.random();
   o.seed = static_cast<uint64_t>(op.attr<int32_t>("seed"));
   if (o.seed == 0) o.seed = random.seed ^ hash_id(static_cast<int64_t>(random.stream) + 1);
+  o.start = static_cast<Start>(number_of(kStarts, op.attr<std::string>("start")));
   o.low = op.attr<float>("low");
   o.high = op.attr<float>("high");
   o.max_bytes = op.attr<int64_t>("max_bytes");
@@ -40,8 +47,7 @@ TableOptions options_of(const KernelArgs& op) {
   o.admit_probability = op.attr<float>("admit_probability");
   o.expire_after = op.attr<int64_t>("expire_after");
   o.timed = op.attr<bool>("timed");
-  const auto policy = std::find(kPolicies.begin(), kPolicies.end(), op.attr<std::string>("policy"));
-  o.policy = static_cast<Policy>(policy - kPolicies.begin());
+  o.policy = static_cast<Policy>(number_of(kPolicies, op.attr<std::string>("policy")));
   o.score = {.show = op.attr<float>("show_coeff"),
              .click = op.attr<float>("click_coeff"),
              .decay = op.attr<float>("decay"),
@@ -57,13 +63,20 @@ AB_OP(create_growable_table)
     .doc("Out = an empty growable table, whose rows are created when training first uses their keys.")
     .out("Out", "the table")
     .required_attr("width", AttrType::kLong, "number of float32 elements of a row")
-    .attr<int32_t>("moments", 0, "optimizer moments stored with each row: 0 for SGD, 1 for Adagrad, 2 for Adam")
+    .attr<std::string>("rule", "", "the update whose moments are stored with each row, as growable_update has it",
+                       [](const std::string& v) {
+                         if (!v.empty()) row_rule(v);
+                       })
+    .attr<int32_t>("moments", 0, "without rule, as in older programs: 0 for sgd, 1 for adagrad, 2 for adam",
+                   within<int32_t>("moments", 0, 2))
     .attr<float>("moment_start", 0.0f, "initial value of the moments")
     .attr<int32_t>(
         "seed", 0,
         "determines, with the key, the initial values of a row; 0: uses the seed of the program or the process")
-    .attr<float>("low", 0.0f, "initial values are uniform in [low, high)")
-    .attr<float>("high", 0.0f, "see low; if equal, all initial values are low")
+    .attr<std::string>("start", "uniform", "initial values: uniform, normal or truncated_normal",
+                       one_of("start", kStarts))
+    .attr<float>("low", 0.0f, "uniform initial values are in [low, high); the mean of normal ones")
+    .attr<float>("high", 0.0f, "see low; the standard deviation of normal ones")
     .attr<int64_t>("max_bytes", 0, "memory limit of the table; 0: no limit")
     .attr<bool>("evict", true, "evicts old rows at the limit; false: rejects new keys")
     .attr<int32_t>("admit_count", 1, "number of sightings after which a key gets a row, 1 to 255")

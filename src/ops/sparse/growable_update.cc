@@ -38,6 +38,14 @@ class Update {
     how_.beta1 = op.attr<float>("beta1");
     how_.beta2 = op.attr<float>("beta2");
     how_.epsilon = op.attr<float>("epsilon");
+    how_.mu = op.attr<float>("mu");
+    how_.nesterov = op.attr<bool>("use_nesterov");
+    how_.l1 = op.attr<float>("l1");
+    how_.l2 = op.attr<float>("l2");
+    how_.power = op.attr<float>("lr_power");
+    how_.shrink = op.attr<float>("weight_decay");
+    how_.l1_decay = op.attr<float>("l1_decay");
+    how_.l2_decay = op.attr<float>("l2_decay");
     how_.makes_rows = op.attr<bool>("makes_rows");
   }
 
@@ -73,8 +81,10 @@ class Update {
 
 AB_OP(growable_update)
     .doc(
-        "Updates the rows of the keys in Grad by the formulas of the ops sgd, adagrad or adam with lazy_mode; "
-        "gradients of one key are summed in order, and keys without a row are skipped or get one first. Counts as one "
+        "Updates the rows of the keys in Grad by the formulas of the ops sgd, adagrad, adam with lazy_mode, momentum "
+        "or ftrl, or by row_adagrad: m += mean(g^2), w -= LearningRate g / (sqrt(m) + epsilon) with one moment m for a "
+        "row. Gradients of one key are summed in order, and keys without a row are skipped or get one first. Only "
+        "these rows are regularized: w -= weight_decay w, then g += l2_decay w + l1_decay sign(w). Counts as one "
         "update for the age of rows.")
     .in("Param", "a growable table")
     .takes("Param", Holds::kAnything)
@@ -86,10 +96,19 @@ AB_OP(growable_update)
     .out("ParamOut", "Param, updated in place")
     .out_optional("Beta1PowOut", "Beta1Pow * beta1")
     .out_optional("Beta2PowOut", "Beta2Pow * beta2")
-    .required_attr("rule", AttrType::kString, "sgd, adagrad or adam; the table keeps 0, 1 or 2 moments for it")
-    .attr<float>("beta1", 0.9f, "decay of the first moment")
-    .attr<float>("beta2", 0.999f, "decay of the second moment")
+    .required_attr("rule", AttrType::kString,
+                   "sgd, adagrad, adam, momentum, ftrl or row_adagrad; the table keeps the moments for it")
+    .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
+    .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
+    .attr<float>("mu", 0.0f, "momentum coefficient (momentum)")
+    .attr<bool>("use_nesterov", false, "uses Nesterov momentum (momentum)")
+    .attr<float>("l1", 0.0f, "weight of the absolute values (ftrl)")
+    .attr<float>("l2", 0.0f, "weight of the squares (ftrl)")
+    .attr<float>("lr_power", -0.5f, "exponent of the learning rate, at most 0 (ftrl)")
+    .attr<float>("weight_decay", 0.0f, "fraction of the rows that is subtracted before the update")
+    .attr<float>("l1_decay", 0.0f, "factor of the signs of the rows in their gradient")
+    .attr<float>("l2_decay", 0.0f, "factor of the rows in their gradient")
     .attr<std::string>("table_rules", "", "admission and removal of rows, as text, by which jobs are compared")
     .attr<bool>("makes_rows", false, "creates rows for keys without one, even if the table does not say so")
     .infer(infer)

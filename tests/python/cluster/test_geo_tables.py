@@ -22,7 +22,7 @@ def assert_close(found, expected):
         np.testing.assert_allclose(found[key], row, rtol=1e-5, atol=1e-6, err_msg=str(key))
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam", "momentum", "ftrl", "row_adagrad", "adamw"])
 @pytest.mark.parametrize("servers", [1, 3])
 def test_one_worker_without_rules_is_alone(optimizer, servers):
     """Its copy has the bits of one process, the servers have its rows up to rounding."""
@@ -165,9 +165,9 @@ def test_startup_programs_of_workers_have_no_rules():
     [mine] = [op for op in startup.global_block().ops if op.type == "create_growable_table"]
     served = cut.get_startup_program("local:2")
     [theirs] = [op for op in served.global_block().ops if op.type == "create_growable_table"]
-    plain = {"max_bytes": 0, "admit_count": 1, "expire_after": 0, "policy": "lru", "moments": 1, "servers": 1}
+    plain = {"max_bytes": 0, "admit_count": 1, "expire_after": 0, "policy": "lru", "rule": "adagrad", "servers": 1}
     assert {name: mine.attr(name) for name in plain} == plain
-    ruled = {"max_bytes": 1 << 20, "admit_count": 3, "expire_after": 9, "policy": "lfu", "moments": 0, "servers": 2}
+    ruled = {"max_bytes": 1 << 20, "admit_count": 3, "expire_after": 9, "policy": "lfu", "rule": "", "servers": 2}
     assert {name: theirs.attr(name) for name in ruled} == ruled
     assert mine.attr("seed") == theirs.attr("seed") != 0
 

@@ -8,7 +8,7 @@ import growable_worker
 import numpy as np
 import pytest
 from cluster_processes import networked
-from growable_servers import KEYS, STEPS, feed_of, held, local, network, rows_of, rows_on_servers
+from growable_servers import KEYS, RULES, STEPS, feed_of, held, local, network, rows_of, rows_on_servers
 from parameter_servers import Cluster
 from repository import ROOT, SUPPORT
 
@@ -47,7 +47,8 @@ def opened(path):
 
 
 @pytest.mark.parametrize("trainers,servers,optimizer", [
-    (1, 1, "sgd"), (2, 2, "sgd"), (2, 2, "adagrad"), (2, 2, "adam"), (1, 3, "adam"), (3, 2, "adagrad")])
+    (1, 1, "sgd"), (2, 2, "sgd"), (2, 2, "adagrad"), (2, 2, "adam"), (1, 3, "adam"), (3, 2, "adagrad"),
+    (2, 2, "momentum"), (2, 2, "ftrl"), (2, 2, "row_adagrad"), (2, 2, "adamw")])
 def test_sync_training_has_the_bits_of_one_process(trainers, servers, optimizer, monkeypatch, tmp_path):
     monkeypatch.setattr("parameter_servers.network", network)
     cluster = Cluster(trainers, servers, optimizer, sparse=True, dropout=0.0)
@@ -57,7 +58,7 @@ def test_sync_training_has_the_bits_of_one_process(trainers, servers, optimizer,
     assert len(keys) > 20 and KEYS[0] not in keys
     saved = opened(tmp_path / "table")
     assert np.array_equal(saved.keys(), keys) and np.array_equal(saved.rows(keys), rows)
-    assert saved.moments == {"sgd": 0, "adagrad": 1, "adam": 2}[optimizer]
+    assert saved.rule == RULES.get(optimizer, optimizer)
     if servers > 1:
         parts = [held(scope, "table.block%d" % i).keys() for i, scope in enumerate(cluster.server_scopes)]
         assert all(len(part) for part in parts)

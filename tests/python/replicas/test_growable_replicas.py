@@ -42,7 +42,7 @@ def distinct(feed):
     return len(set(np.array(feed["ids"]).ravel().tolist()) - {int(KEYS[0])})
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam", "momentum", "ftrl", "row_adagrad", "adamw"])
 @pytest.mark.parametrize("servers, replicas, reduce", [(1, 2, False), (2, 2, True), (2, 3, False)])
 def test_a_sync_worker_has_the_bits_of_one_process(servers, replicas, reduce, optimizer, monkeypatch):
     monkeypatch.setattr("parameter_servers.network", network)

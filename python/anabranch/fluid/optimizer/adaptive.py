@@ -28,6 +28,8 @@ class AdagradOptimizer(Optimizer):
         learning_rate (float|Variable): learning rate.
         epsilon (float): term added to the divisor for numerical stability. Default 1e-6.
         initial_accumulator_value (float): initial value of m. Default 0.
+        row_wise (bool): growable tables have one m for each row, to which the mean of g * g over the row is added,
+            instead of one for each element. This needs less memory. Default False.
         {tail}
 
     Examples:
@@ -42,10 +44,11 @@ class AdagradOptimizer(Optimizer):
 
     def __init__(self, learning_rate: float | Variable, epsilon: float = 1e-06, parameter_list: Any = None,
                  regularization: Any = None, grad_clip: Any = None, name: str | None = None,
-                 initial_accumulator_value: float = 0.0) -> None:
+                 initial_accumulator_value: float = 0.0, row_wise: bool = False) -> None:
         _needed(self, learning_rate=learning_rate, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._epsilon, self.initial_accumulator_value = epsilon, initial_accumulator_value
+        self._row_wise = bool(row_wise)
 
     def _fill_value(self, name):
         return self.initial_accumulator_value

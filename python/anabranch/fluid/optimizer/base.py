@@ -95,6 +95,7 @@ class Optimizer(Rated, Described):
         if isinstance(learning_rate, Variable):
             self._learning_rate_map[default_main_program()] = learning_rate
         self._accumulators: dict[Any, Any] = {}  # name -> {parameter name: Variable}
+        self._decays_of_rows: dict[str, float] = {}  # growable table -> its decoupled weight decay
         self._opti_name_list: list[Any] = []
         self.helper = None
 

@@ -57,7 +57,7 @@ def _of_table(server: Any, name: str, servers: int) -> dict[str, Any]:
     workers have the moments, and are told what the rules change."""
     given: dict[str, Any] = {"servers": servers}
     if server.global_block().has_var(name + ".delta"):
-        given.update(moments=0, moment_start=0.0, tells=True)
+        given.update(rule="", moments=0, moment_start=0.0, tells=True)
     return given
 
 

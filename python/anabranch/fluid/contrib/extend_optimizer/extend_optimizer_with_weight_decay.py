@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import arguments, layers
-from ...errors import InvalidType, InvalidValue
+from ...errors import InvalidType, InvalidValue, NotOffered
 from ...framework import Variable, default_startup_program, name_scope, program_guard
+from ...framework.dtype import VarType
+from ...framework.variable import is_growable
 from ...optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -22,15 +24,16 @@ class DecoupledWeightDecay:
         coeff (float|Variable): fraction of a weight that is subtracted per step.
         apply_decay_param_fun (callable, optional): name of a parameter -> bool; selects the parameters to decay.
             Default: all.
+        lazy_decay (bool): of a parameter with a sparse gradient, only the rows in the gradient decay. Default False.
     """
 
     def __init__(self, coeff: float | Variable = 0.0, apply_decay_param_fun: Callable[[str], bool] | None = None,
-                 **kwargs: Any) -> None:
+                 lazy_decay: bool = False, **kwargs: Any) -> None:
         if not isinstance(coeff, (float, Variable)):
             raise InvalidType("weight_decay must be a float or a Variable, got %s" % type(coeff).__name__)
         self._params_name: set[str] = set()
         self._apply_decay_param_fun = apply_decay_param_fun
-        self._coeff = coeff
+        self._coeff, self._lazy_decay = coeff, bool(lazy_decay)
         super().__init__(**kwargs)
 
     def _shrinks(self, parameter):
@@ -48,11 +51,32 @@ class DecoupledWeightDecay:
             if isinstance(self._coeff, float) and parameter.name in self._params_name:
                 raise InvalidValue("%s: parameter %s already has weight decay" % (type(self).__name__, parameter.name))
             self._params_name.add(parameter.name)
+            if is_growable(parameter):
+                self._decays_of_rows[parameter.name] = self._of_table(parameter)  # type: ignore[attr-defined]
+                continue
+            if self._lazy_decay and gradient.type == VarType.SELECTED_ROWS:
+                self._shrink_rows(parameter, gradient)
+                continue
             with parameter.block.program._optimized_guard([parameter, gradient]):
                 lost.append((parameter, gradient, parameter * self._coeff))
         for parameter, gradient, part in lost:
             with parameter.block.program._optimized_guard([parameter, gradient]), name_scope("weight decay"):
                 layers.assign(layers.elementwise_sub(x=parameter, y=part), parameter)
+
+    def _of_table(self, table):
+        if not isinstance(self._coeff, float) or not self._lazy_decay:
+            raise NotOffered("%s: weight_decay of the growable table %s must be a float, with lazy_decay=True, by which "
+                             "only the rows of a batch decay" % (type(self).__name__, table.name))
+        return self._coeff
+
+    def _shrink_rows(self, parameter, gradient):
+        with parameter.block.program._optimized_guard([parameter, gradient]), name_scope("weight decay"):
+            factor = self._coeff
+            if isinstance(factor, float):
+                factor = layers.fill_constant([1], parameter.dtype, factor)
+            parameter.block.program.current_block().append_op(
+                type="decay_rows", inputs={"W": [parameter], "X": [gradient], "Factor": [factor]},
+                outputs={"Out": [parameter]})
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
@@ -79,7 +103,8 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
 
     Returns:
         class: takes ``weight_decay`` (float or Variable), ``apply_decay_param_fun`` (callable, name of a parameter ->
-        bool; by default all shrink), and by keyword the arguments of ``base_optimizer``.
+        bool; by default all shrink), ``lazy_decay`` (bool; if True, only the rows in a sparse gradient shrink, which
+        growable tables need), and by keyword the arguments of ``base_optimizer``.
 
     Raises:
         TypeError: ``base_optimizer`` is not a subclass of Optimizer.
@@ -102,8 +127,9 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
         """The optimizer that ``extend_with_decoupled_weight_decay`` returns."""
 
         def __init__(self, weight_decay: float | Variable,
-                     apply_decay_param_fun: Callable[[str], bool] | None = None, **kwargs: Any) -> None:
-            super().__init__(weight_decay, apply_decay_param_fun, **kwargs)
+                     apply_decay_param_fun: Callable[[str], bool] | None = None, lazy_decay: bool = False,
+                     **kwargs: Any) -> None:
+            super().__init__(weight_decay, apply_decay_param_fun, lazy_decay, **kwargs)
 
     return OptimizerWithDecoupledWeightDecay
 
