@@ -9,6 +9,7 @@ from anabranch.fluid import remote
 
 ROWS, TABLE = 4, 50
 _numbers = itertools.count()
+AdamW = fluid.contrib.extend_with_decoupled_weight_decay(fluid.optimizer.Adam)
 
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
@@ -16,6 +17,8 @@ OPTIMIZERS = {
     "adagrad": lambda: fluid.optimizer.Adagrad(0.1),
     "adam": lambda: fluid.optimizer.Adam(0.01),
     "ftrl": lambda: fluid.optimizer.Ftrl(0.1, l1=0.01, l2=0.01),
+    "lazy_decay": lambda: AdamW(0.1, lambda name: name == "table", lazy_decay=True, learning_rate=0.01, lazy_mode=True,
+                                regularization=fluid.regularizer.L2Decay(0.1, lazy_mode=True)),
 }
 
 
@@ -126,7 +129,7 @@ class Cluster:
         for (main, _), scope in zip(self.servers, self.server_scopes):
             for var in main.list_vars():
                 held = scope.find_var(var.name) if var.persistable else None
-                if held is not None and "@" not in var.name and "learning_rate" not in var.name:
+                if held is not None and not any(part in var.name for part in ("@", "learning_rate", "_generated_var")):
                     name, _, block = var.name.partition(".block")
                     shards.setdefault(name, {})[int(block or 0)] = np.array(held.get_tensor())
         return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in shards.items()}

@@ -56,24 +56,26 @@ AB_OP(regularize_rows)
     });
 
 AB_OP(decay_rows)
-    .doc("Out = W, from whose rows in X the fraction Factor is subtracted, once for each id.")
+    .doc("Out = W, from whose rows in X a fraction is subtracted, once for each id.")
     .in("W", "[height, ...] float")
     .in("X", "SELECTED_ROWS of the height of W; only its ids are read")
     .takes("X", Holds::kTensorOrRows)
-    .in("Factor", "[1] float")
+    .in_optional("Factor", "[1] float: the fraction, instead of factor")
     .out("Out", "W, updated in place")
     .updates("W", "Out")
+    .attr<float>("factor", 0.0f, "the fraction")
     .infer([](InferContext& c) {
       infer_rows(c);
-      check_numel(c, "Factor", 1);
+      if (c.has_in("Factor")) check_numel(c, "Factor", 1);
       c.same_as("Out", "W");
     })
     .no_grad(kNoGrad)
     .cpu<float, double>([]<class T>(TypeTag<T>, const KernelArgs& op) -> Kernel {
       const In param = op.in("W"), grad = op.in("X"), factor = op.in("Factor");
       const Out out = op.out("Out");
+      const T fixed = number<T>(op, "factor");
       return [=, gradients = Gradients<T>()](KernelContext& c) mutable {
-        const T by = scalar<T>(c[factor]);
+        const T by = factor ? scalar<T>(c[factor]) : fixed;
         T* const w = updated<T>(c, param, out);
         gradients.read(c.value(grad), c[param]);
         gradients.update(c, Rows::kTouched, [=](int64_t i, int64_t n, const T*) {

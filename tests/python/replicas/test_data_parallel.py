@@ -183,6 +183,12 @@ def test_clip_by_global_norm_and_decay_work_in_both_modes(reduce):
         np.testing.assert_allclose(parallel.state()[n], expected, rtol=1e-5, atol=1e-6, err_msg=n)
 
 
+def lazy_decay():
+    adamw = fluid.contrib.extend_with_decoupled_weight_decay(fluid.optimizer.Adam)
+    return adamw(0.1, lazy_decay=True, learning_rate=0.01, lazy_mode=True,
+                 regularization=fluid.regularizer.L1Decay(0.1, lazy_mode=True))
+
+
 def sparse_model():
     ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
     y = fluid.data("y", [None, 1], "float32")
@@ -201,7 +207,7 @@ def sparse_batch(rows, seed):
 
 @pytest.mark.parametrize("reduce", [REDUCE.AllReduce, REDUCE.Reduce])
 @pytest.mark.parametrize("replicas", (2, 3))
-@pytest.mark.parametrize("optimizer", [sgd, adam])
+@pytest.mark.parametrize("optimizer", [sgd, adam, lazy_decay])
 def test_sparse_gradients_and_sequences_follow_serial(replicas, reduce, optimizer):
     serial = Trainer(sparse_model, optimizer)
     parallel = Trainer(sparse_model, optimizer).parallel(replicas, reduce)

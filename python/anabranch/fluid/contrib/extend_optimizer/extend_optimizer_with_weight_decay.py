@@ -71,12 +71,13 @@ class DecoupledWeightDecay:
 
     def _shrink_rows(self, parameter, gradient):
         with parameter.block.program._optimized_guard([parameter, gradient]), name_scope("weight decay"):
-            factor = self._coeff
-            if isinstance(factor, float):
-                factor = layers.fill_constant([1], parameter.dtype, factor)
-            parameter.block.program.current_block().append_op(
-                type="decay_rows", inputs={"W": [parameter], "X": [gradient], "Factor": [factor]},
-                outputs={"Out": [parameter]})
+            inputs, attrs = {"W": [parameter], "X": [gradient]}, {}
+            if isinstance(self._coeff, float):
+                attrs["factor"] = self._coeff
+            else:
+                inputs["Factor"] = [self._coeff]
+            block = parameter.block.program.current_block()
+            block.append_op(type="decay_rows", inputs=inputs, outputs={"Out": [parameter]}, attrs=attrs)
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
