@@ -1,5 +1,5 @@
-// The inverse of the normal distribution function, by which uniform random numbers become normal ones. AB_NORMAL_FN marks
-// functions: device kernels (ops/tensor/random_functions.h) include this file, too.
+// The inverse of the normal distribution function, by which uniform random numbers become normal ones. AB_NORMAL_FN
+// marks functions: device kernels (ops/tensor/random_functions.h) include this file, too.
 
 // From the highest power down.
 template <int kTerms> AB_NORMAL_FN double polynomial(double x, const double (&from_highest)[kTerms]) {

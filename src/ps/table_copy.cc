@@ -32,10 +32,11 @@ sparse::TableHeader head_of_all(const std::vector<Remote>& servers) {
   sparse::TableHeader all = head_of(servers.at(0));
   for (size_t s = 1; s < servers.size(); ++s) {
     const sparse::TableHeader one = head_of(servers[s]);
-    AB_CHECK(one.width == all.width && one.rule() == all.rule(), ShapeMismatch,
-             "servers disagree on a table: rows of {} numbers with the moments of {} at {}, of {} with those of {} at {}",
-             all.width, rules::info_of(all.rule()).name, servers[0].link->endpoint(), one.width,
-             rules::info_of(one.rule()).name, servers[s].link->endpoint());
+    AB_CHECK(
+        one.width == all.width && one.rule() == all.rule(), ShapeMismatch,
+        "servers disagree on a table: rows of {} numbers with the moments of {} at {}, of {} with those of {} at {}",
+        all.width, rules::info_of(all.rule()).name, servers[0].link->endpoint(), one.width,
+        rules::info_of(one.rule()).name, servers[s].link->endpoint());
     all.rows += one.rows;
     all.clock = std::max(all.clock, one.clock);
   }

@@ -83,7 +83,7 @@ template <class V> HWY_INLINE void decay(const RecordUpdate& u, V& g, V& p) {
 template <bool kDecays, class R, size_t... S>
 HWY_INLINE void update_by(const RecordUpdate& u, const R& rule, std::index_sequence<S...>) {
   [[maybe_unused]] const auto width = static_cast<size_t>(u.width);
-  const auto step = [&u, rule, width](auto d, auto grad, float* row) HWY_ATTR {
+  const auto step = [&, rule, width](auto d, auto grad, float* row) HWY_ATTR {
     using V = rules::HWY_NAMESPACE::Wide<decltype(d)>;
     V p = hn::LoadU(d, row), g = grad;
     if constexpr (kDecays) decay(u, g, p);
@@ -93,7 +93,8 @@ HWY_INLINE void update_by(const RecordUpdate& u, const R& rule, std::index_seque
     }(V(hn::LoadU(d, row + (S + 1) * width))...);
     hn::StoreU(p.v, d, row);
   };
-  each_record(u, u.width * static_cast<int64_t>(1 + sizeof...(S)), [&](int64_t i) HWY_ATTR { each_vector(u, i, step); });
+  each_record(u, u.width * static_cast<int64_t>(1 + sizeof...(S)),
+              [&](int64_t i) HWY_ATTR { each_vector(u, i, step); });
 }
 
 // moment = moment + the mean of g^2 over the row; p = p - rate g / (sqrt(moment) + epsilon). The squares are added up

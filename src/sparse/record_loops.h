@@ -18,13 +18,13 @@ struct RecordGroup {
 };
 
 struct RecordUpdate : rules::RowStep<float> {
-  float mu = 0;                          // of momentum
-  bool nesterov = false;                 // likewise
-  float l1 = 0, l2 = 0, power = -0.5f;   // of ftrl
+  float mu = 0;                         // of momentum
+  bool nesterov = false;                // likewise
+  float l1 = 0, l2 = 0, power = -0.5f;  // of ftrl
   // Regularization of the rows that are updated: w = w - shrink * w, then g = g + l2_decay * w + l1_decay * sign(w).
   float shrink = 0, l2_decay = 0, l1_decay = 0;
 
-  // fn(rule), but for the rule with one moment for a whole row.
+  // fn(rule), except for the rule with one moment for a whole row.
   template <class Fn> void with_rule(const Fn& fn) const {
     if (rule <= RowRule::kAdam) return RowStep::with_rule(fn);
     if (rule == RowRule::kFtrl) return fn(rules::Ftrl<float>{l1, l2, power, rate});

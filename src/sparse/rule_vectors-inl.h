@@ -32,10 +32,10 @@ template <class D> struct Wide {
   friend HWY_INLINE Test operator>(Wide a, Wide b) { return hn::Gt(a.v, b.v); }
   friend HWY_INLINE Wide sqrt(Wide x) { return hn::Sqrt(x.v); }
   friend HWY_INLINE Wide pow(Wide x, hn::TFromD<D> exponent) {  // rarely used: one number after another
-    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
-    hn::Store(x.v, D(), lanes);
-    for (size_t i = 0; i < hn::Lanes(D()); ++i) lanes[i] = std::pow(lanes[i], exponent);
-    return hn::Load(D(), lanes);
+    HWY_ALIGN hn::TFromD<D> numbers[hn::MaxLanes(D())];
+    hn::Store(x.v, D(), numbers);
+    for (size_t i = 0; i < hn::Lanes(D()); ++i) numbers[i] = std::pow(numbers[i], exponent);
+    return hn::Load(D(), numbers);
   }
   friend HWY_INLINE Wide abs(Wide x) { return hn::Abs(x.v); }
   friend HWY_INLINE Wide max(Wide a, Wide b) { return pick(a < b, b, a); }

@@ -72,8 +72,7 @@ void check_header(const TableHeader& h, const std::string& where) {
            where);
   AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 && h.clock <= INT32_MAX &&
                h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255 && h.policy() <= Policy::kLowestScore &&
-               h.start() <= Start::kTruncatedNormal &&
-               static_cast<uint64_t>(h.rule()) < rules::kRowRules.size() &&
+               h.start() <= Start::kTruncatedNormal && static_cast<uint64_t>(h.rule()) < rules::kRowRules.size() &&
                rules::info_of(h.rule()).moments == h.moments,
            InvalidArgument, "{} is damaged: its header is invalid", where);
 }

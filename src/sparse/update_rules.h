@@ -65,8 +65,8 @@ enum class RowRule : int32_t { kSgd = 0, kAdagrad = 1, kAdam = 2, kMomentum = 3,
 
 struct RowRuleInfo {
   const char* name;
-  int32_t moments;    // arrays of state, as wide as the row
-  bool single;        // or one number for the whole row
+  int32_t moments;  // arrays of state, as wide as the row
+  bool single;      // or one number for the whole row
 };
 inline constexpr std::array<RowRuleInfo, 6> kRowRules = {{{"sgd", 0, false},
                                                           {"adagrad", 1, false},

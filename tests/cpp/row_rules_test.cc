@@ -144,7 +144,8 @@ std::vector<float> fresh(Start start, float low, float high) {
   return all;
 }
 
-// The largest distance between the distribution of sorted numbers and the one given; 1.63 / sqrt(n) has probability 1 %.
+// The largest distance between the distribution of sorted numbers and the one given; 1.63 / sqrt(n) has probability 1
+// %.
 template <class Cdf> double distance(const std::vector<float>& sorted, const Cdf& cdf) {
   double most = 0;
   const auto n = static_cast<double>(sorted.size());

@@ -67,7 +67,7 @@ TEST(TableCut, IsOfItsMoment) {
       make(*table, test::random_keys(900, 1, 2000), rule, 2);
       const Rows before = rows_of(*table);
       const Rows found = cut_while(table, slice_bytes, [&](int iteration) {
-        const auto seed = static_cast<uint64_t>(iteration + 10);
+        const auto seed = static_cast<uint64_t>(iteration) + 10;
         if (iteration < 60) make(*table, test::random_keys(200, seed, 2000 + seed * 150), rule, seed);
       });
       EXPECT_EQ(found, before) << test::name_of(rule) << ", slices of " << slice_bytes;
@@ -86,7 +86,7 @@ TEST(TableCut, HasRowsThatGoMeanwhile) {
     make(*table, test::random_keys(800, 1, ~uint64_t{0}), RowRule::kAdagrad, 2);
     const Rows before = rows_of(*table);
     const Rows found = cut_while(table, 1000, [&](int iteration) {
-      const auto seed = static_cast<uint64_t>(iteration + 10);
+      const auto seed = static_cast<uint64_t>(iteration) + 10;
       if (iteration < 40) make(*table, test::random_keys(150, seed, ~uint64_t{0}), RowRule::kAdagrad, seed);
     });
     EXPECT_EQ(found, before);
@@ -147,7 +147,7 @@ TEST(TableCut, GoesByTheSliceThatWasAskedFor) {
   std::string rows;
   int slices = 0;
   for (; cut.next(&rows); ++slices) {
-    EXPECT_LE(static_cast<int64_t>(rows.size()), 3 * 64 * row_bytes);
+    EXPECT_LE(static_cast<int64_t>(rows.size()), int64_t{3} * 64 * row_bytes);
     rows.clear();
   }
   EXPECT_GE(slices, 50000 / 64);

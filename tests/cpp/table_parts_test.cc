@@ -24,10 +24,11 @@ TEST(TableOptions, TheLargestAndTheLeastAreTaken) {
   try {
     GrowableTable("t", o);
   } catch (const Error& e) {
-    const std::string text = e.message(), before = "need at least ";
+    const std::string& text = e.message();
+    const std::string before = "need at least ";
     least = std::stoll(text.substr(text.find(before) + before.size()));
   }
-  const int64_t record = 4 * (1 + 2) * static_cast<int64_t>(sizeof(float));
+  const int64_t record = int64_t{4} * (1 + 2) * static_cast<int64_t>(sizeof(float));
   EXPECT_GE(least, (int64_t{64} << KeyOrder::kBits) * record) << "64 rows in each shard, with their moments";
   o.max_bytes = least - 1;
   EXPECT_THROW(GrowableTable("t", o), Error);

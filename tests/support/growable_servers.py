@@ -20,7 +20,7 @@ OPTIMIZERS = {
                                                    regularization=fluid.regularizer.L2Decay(0.1, lazy_mode=True)),
     "adamw": lambda: AdamW(0.1, lambda name: name == "table", lazy_decay=True, learning_rate=0.01, lazy_mode=True),
 }
-#: Optimizers whose moments tables keep, beside the rule that their update op names.
+#: Optimizer -> the rule whose moments the table keeps, where their names differ.
 RULES = {"adamw": "adam", "still": "sgd"}
 
 

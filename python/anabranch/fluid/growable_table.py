@@ -64,8 +64,8 @@ class GrowableTable(ParamAttr):
 
     SGD, Momentum, Adagrad, Ftrl, and Adam with ``lazy_mode=True`` can train a table. A step changes only the rows of
     its ids and their moments: the velocity of Momentum decays only when an id occurs. Weight decay works likewise:
-    ``L1Decay`` and ``L2Decay`` need ``lazy_mode=True``, and ``contrib.extend_with_decoupled_weight_decay`` (AdamW) needs
-    ``lazy_decay=True``.
+    ``L1Decay`` and ``L2Decay`` need ``lazy_mode=True``, and ``contrib.extend_with_decoupled_weight_decay`` (AdamW)
+    needs ``lazy_decay=True``.
 
     In training, an id without a row reads as its initial values, and its gradients are dropped. In test programs
     (``clone(for_test=True)``) and inference models, it reads as zeros.

@@ -22,7 +22,7 @@ void declare_table(InferContext& c, const char* slot, int64_t width) {
 
 // ---- create_growable_table
 
-const std::vector<std::string> kPolicies = {"lru", "lfu", "score"};                     // by number of Policy
+const std::vector<std::string> kPolicies = {"lru", "lfu", "score"};                  // by number of Policy
 const std::vector<std::string> kStarts = {"uniform", "normal", "truncated_normal"};  // by number of Start
 
 int64_t number_of(const std::vector<std::string>& names, const std::string& name) {

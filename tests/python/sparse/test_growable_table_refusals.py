@@ -27,7 +27,8 @@ def test_embeddings_refuse_what_tables_cannot(error, text, arguments):
 
 
 @pytest.mark.parametrize("optimizer", [
-    fluid.optimizer.Adam(0.1), fluid.optimizer.Lamb(0.1), fluid.optimizer.RMSProp(0.1), fluid.optimizer.DecayedAdagrad(0.1), fluid.optimizer.Adamax(0.1),
+    fluid.optimizer.Adam(0.1), fluid.optimizer.Lamb(0.1), fluid.optimizer.RMSProp(0.1),
+    fluid.optimizer.DecayedAdagrad(0.1), fluid.optimizer.Adamax(0.1),
 ], ids=lambda o: type(o).__name__)
 def test_other_optimizers_say_that_they_cannot(optimizer):
     with pytest.raises(NotImplementedError, match="growable table emb"):

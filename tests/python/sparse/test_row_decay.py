@@ -1,4 +1,4 @@
-"""Rules of growable tables, and weight decay of the rows of a batch, beside the rules of whole tables."""
+"""Rules of growable tables, and weight decay of the rows of a batch, compared with the rules of whole tables."""
 import numpy as np
 import pytest
 
@@ -121,7 +121,7 @@ def test_row_wise_adagrad_has_one_moment_for_a_row():
                           train(fixed, lambda: fluid.optimizer.Adagrad(0.1), parts())[1])  # tables of fixed height
 
 
-def test_a_table_may_have_a_decay_of_its_own():
+def test_a_table_may_have_its_own_decay():
     constant, plain = fluid.initializer.Constant(START), lambda: fluid.optimizer.SGD(0.1)
     own = train(fluid.GrowableTable("emb", constant, regularizer=L2(0.5, True)),
                 lambda: fluid.optimizer.SGD(0.1, regularization=L2(0.1)), parts())[1]

@@ -52,7 +52,7 @@ class DecoupledWeightDecay:
                 raise InvalidValue("%s: parameter %s already has weight decay" % (type(self).__name__, parameter.name))
             self._params_name.add(parameter.name)
             if is_growable(parameter):
-                self._decays_of_rows[parameter.name] = self._of_table(parameter)  # type: ignore[attr-defined]
+                self._decays_of_rows[parameter.name] = self._of_table(parameter)
                 continue
             if self._lazy_decay and gradient.type == VarType.SELECTED_ROWS:
                 self._shrink_rows(parameter, gradient)
@@ -65,7 +65,7 @@ class DecoupledWeightDecay:
 
     def _of_table(self, table):
         if not isinstance(self._coeff, float) or not self._lazy_decay:
-            raise NotOffered("%s: weight_decay of the growable table %s must be a float, with lazy_decay=True, by which "
+            raise NotOffered("%s: weight_decay of the growable table %s must be a float, with lazy_decay=True: then "
                              "only the rows of a batch decay" % (type(self).__name__, table.name))
         return self._coeff
 
