@@ -7,7 +7,7 @@
 
 namespace anabranch {
 
-inline constexpr int64_t kSliceBytes = 64 << 10;  // of rows, for which a push waits: about a tenth of a millisecond
+inline constexpr int64_t kSliceBytes = 64 << 10;  // of rows, in one message or write
 
 inline void add_bytes(uint32_t variable, std::string_view bytes, rpc::Message* into) {
   void* to = into->add_room(variable, Shape{static_cast<int64_t>(bytes.size())}, DType::kUInt8);

@@ -109,8 +109,8 @@ class GrowableTable {
   // may be missing or present, in their initial state.
   class Cut {
    public:
-    // `slice_bytes`: rows per slice, on average; no caller waits for more at a time. Unavailable: a cut is in progress.
-    // NotFound: `kind` takes changes, and they were not recorded.
+    // `slice_bytes`: rows per call of next(), about. Unavailable: a cut is in progress. NotFound: `kind` takes changes,
+    // and they were not recorded.
     Cut(std::shared_ptr<GrowableTable> table, int64_t slice_bytes, CutKind kind = CutKind::kRows);
     ~Cut() { abandon(); }
     Cut(const Cut&) = delete;
@@ -129,7 +129,10 @@ class GrowableTable {
     void abandon();
 
    private:
+    void cut_some(CutRows* rows);  // of the current shard
+
     const std::shared_ptr<GrowableTable> table_;
+    const int64_t slice_bytes_;
     const TableHeader header_;
     uint64_t since_;
     bool has_changes_ = true;

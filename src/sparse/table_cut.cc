@@ -6,6 +6,8 @@
 namespace anabranch::sparse {
 namespace {
 
+constexpr int64_t kHeldBytes = 4 << 10;  // of rows, for which a lookup or an update waits: about 10 microseconds
+
 // Lets threads that wait for a shard go first.
 class LastInLine {
  public:
@@ -25,14 +27,14 @@ void append(const CutRows& rows, CutRows* to) {
 }  // namespace
 
 GrowableTable::Cut::Cut(std::shared_ptr<GrowableTable> table, int64_t slice_bytes, CutKind kind)
-    : table_(std::move(table)), header_(table_->header()), since_(table_->since_) {
+    : table_(std::move(table)), slice_bytes_(slice_bytes), header_(table_->header()), since_(table_->since_) {
   table_->check_not_image();
   const auto row_bytes = static_cast<int64_t>(header_.row_bytes());
   size_t begun = 0;
   try {
     for (Part& p : table_->parts_) {
       const std::lock_guard held(p.lock);
-      cuts_[begun] = p.shard->begin_cut(kind, slice_bytes / row_bytes + 1);
+      cuts_[begun] = p.shard->begin_cut(kind, std::min(slice_bytes, kHeldBytes) / row_bytes + 1);
       has_changes_ &= p.shard->append_gone(&gone_);
       ++begun;
     }
@@ -75,13 +77,18 @@ bool GrowableTable::Cut::next(CutRows* rows) {
     }
     append(kept, rows);
   }
+  const size_t full = rows->bytes() + static_cast<size_t>(slice_bytes_), shard = shard_;
+  while (shard_ == shard && rows->bytes() < full) cut_some(rows);
+  return true;
+}
+
+void GrowableTable::Cut::cut_some(CutRows* rows) {
   Part& p = table_->parts_[shard_];
   const LastInLine held(p.lock);
-  if (p.shard->cut_slice(cuts_[shard_], &scratch_, rows)) return true;
+  if (p.shard->cut_slice(cuts_[shard_], &scratch_, rows)) return;
   append(p.shard->take_kept(cuts_[shard_]), rows);
   written_[shard_] = p.shard->end_cut(cuts_[shard_]);
   ++shard_;
-  return true;
 }
 
 bool GrowableTable::Cut::next(std::string* rows) {
