@@ -24,7 +24,8 @@ SKIPPED = re.compile(r"^(docs/understand/glossary\.md|tools/check_words\.py|test
 
 # SIMD lanes are the field's word; so are the lanes of a row in the kernels for devices, and of a thread of PTX.
 KERNELS = re.compile(r"^(src/ops/|plugins/simdevice/|plugins/cuda/|src/base/(ceiling|flags)|"
-                     r"src/sparse/(record_loops|rule_vectors)|tests/cpp/(cuda|device|device_kernels)/|tools/(mutants/device|simdevice/)|"
+                     r"src/sparse/(record_loops|rule_vectors)|tests/cpp/(cuda|device|device_kernels)/|"
+                     r"tools/(mutants/device|simdevice/)|"
                      r"tests/(python/devices/test_device(s|_elementwise|_many_elements)|support/device_(runs|texts))\.py)")
 # Names in recorded data and errors of Fluid that its patterns match: a case's `wanted`, "lr_piece", "shall have".
 DIFFERENTIAL = re.compile(r"^tools/differential/")
