@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "base/checksum.h"
 #include "io/atomic_file.h"
 #include "one_table.h"
 #include "ps/link_copy.h"
@@ -57,12 +57,19 @@ class Chain {
   sparse::LinkPlace place_{{1, 2}, 0, -1, {}, 0};
 };
 
-std::string saved(sparse::GrowableTable& table, const std::string& path) {
+// The checksum and the size of a save of a table. The file is removed.
+std::pair<uint64_t, uintmax_t> saved(sparse::GrowableTable& table, const std::string& path) {
   io::FileSet files;
   table.save(path, true, &files);
   files.commit();
+  Checksum sum;
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  for (std::string part(1 << 20, 0); file.read(part.data(), static_cast<int64_t>(part.size())), file.gcount() > 0;) {
+    sum.add({part.data(), static_cast<size_t>(file.gcount())});
+  }
+  const auto size = std::filesystem::file_size(path);
+  std::filesystem::remove(path);
+  return {sum.value(), size};
 }
 
 std::vector<int64_t> some(Keys& keys, size_t count) {
