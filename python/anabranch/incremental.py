@@ -11,7 +11,7 @@ import numpy as np
 from . import _core, fluid
 from ._terminal import counted
 from .checkpoints import constants, folders
-from .fluid import arguments
+from .fluid import arguments, loaded_values
 from .fluid.errors import InvalidType, InvalidValue, ShapeMismatch
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
@@ -130,6 +130,7 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
             scope.var(name).get_tensor().set(value, fluid.CPUPlace())
         else:
             (scope.find_var(name) or scope.var(name))._assign(value)
+    loaded_values.note(scope, [v for v in needed if v.name in new], os.fspath(saved))
     return done
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from . import _cluster
 from .fluid import arguments
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
+from .fluid.reading import test_data
 from .fluid.user_warnings import warn
 from .progress import EPOCH, LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 
@@ -248,7 +249,11 @@ class Loop:
 
     def _call(self, name):
         for callback in self._callbacks:
-            getattr(callback, name)(self)
+            if name == "epoch_end":
+                with test_data.testing("epoch_end of %s" % type(callback).__name__):
+                    callback.epoch_end(self)
+            else:
+                getattr(callback, name)(self)
 
     def _say(self, text):
         if not Meter(self._show, self._stream).is_silent:

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _cluster, _core, _group_areas
 from .fluid import arguments
-from .fluid.areas import roc_area
+from .fluid.areas import roc_area, warn_of_one_class
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
 from .fluid.framework import Variable
 from .fluid.framework.dtype import VarType
@@ -59,9 +59,14 @@ class RankingResult:
         self.metrics = {prefix + name: value for name, value in found.items()}
         self.calibration = _buckets(self._rows, self._sums, buckets)
 
+    def _labels(self):
+        """(number of rows with the label 1, with the label 0)."""
+        negatives, positives = self._rows.sum(axis=0)
+        return positives, negatives
+
     def _warn_of_reversed_ranks(self):
         """Warns if the AUC is further below 0.5 than chance explains."""
-        area, (negatives, positives) = self.metrics[self._form[0] + "auc"], self._rows.sum(axis=0)
+        area, (positives, negatives) = self.metrics[self._form[0] + "auc"], self._labels()
         if area < _REVERSED - _DEVIATIONS * np.sqrt((positives + negatives + 1) / 12 / max(positives * negatives, 1)):
             warn("RankingMetrics: the auc of %.3g means that rows with the label 1 have the smaller predictions. If "
                  "the program has been trained, check whether the prediction is that of the other class, such as 1 - p "
@@ -177,7 +182,9 @@ class RankingMetrics:
 
     def result(self) -> RankingResult:
         """RankingResult: the metrics of all rows since :meth:`reset`."""
-        return self._result(self._counts, bool(self._grouped))
+        made = self._result(self._counts, bool(self._grouped))
+        warn_of_one_class("RankingMetrics.result", *made._labels())
+        return made
 
     def reset(self) -> None:
         """Discards all rows."""

@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..fluid.reading.test_data import held_out
 from . import archives, pickles
 
 __all__ = ["train10", "test10", "train100", "test100"]
@@ -72,6 +73,7 @@ def train10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
     return _reader("cifar-10-python.tar.gz", "data_batch", cycle)
 
 
+@held_out
 def test10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
     """A reader of the tests of CIFAR-10, like :func:`train10`."""
     return _reader("cifar-10-python.tar.gz", "test_batch", cycle)
@@ -82,6 +84,7 @@ def train100() -> Callable[[], Iterator[Any]]:
     return _reader("cifar-100-python.tar.gz", "train")
 
 
+@held_out
 def test100() -> Callable[[], Iterator[Any]]:
     """A reader of the tests of CIFAR-100, like :func:`train100`."""
     return _reader("cifar-100-python.tar.gz", "test")

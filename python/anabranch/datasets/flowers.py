@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..fluid.errors import NotFound
+from ..fluid.reading.test_data import held_out
 from ..reader import map_readers
 from . import archives, image, matlab
 
@@ -95,12 +96,14 @@ def train(mapper: Callable[[Any], Any] = train_mapper, buffered_size: int = 1024
     return _reader("tstid", mapper, cycle)
 
 
+@held_out
 def test(mapper: Callable[[Any], Any] = test_mapper, buffered_size: int = 1024, use_xmap: bool = True,
          cycle: bool = False) -> Callable[[], Iterator[Any]]:
     """A reader of the 1,020 pictures that the archive calls training, like :func:`train`."""
     return _reader("trnid", mapper, cycle)
 
 
+@held_out
 def valid(mapper: Callable[[Any], Any] = test_mapper, buffered_size: int = 1024, use_xmap: bool = True
           ) -> Callable[[], Iterator[Any]]:
     """A reader of the 1,020 pictures for validation, like :func:`train`."""

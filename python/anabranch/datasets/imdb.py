@@ -10,6 +10,7 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..fluid.reading.test_data import held_out
 from . import archives
 from .words import OTHER as _OTHER
 from .words import Words, frequent
@@ -92,6 +93,7 @@ def train(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
     return _reader("train", word_idx)
 
 
+@held_out
 def test(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
     """A reader of the reviews for tests, like :func:`train`."""
     return _reader("test", word_idx)

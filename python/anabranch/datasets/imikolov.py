@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..fluid.errors import InvalidValue
+from ..fluid.reading.test_data import held_out
 from . import archives
 from .words import OTHER as _OTHER
 from .words import Words, frequent
@@ -127,6 +128,7 @@ def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> 
     return reader_creator(_TRAIN, word_idx, n, data_type)
 
 
+@held_out
 def test(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[Any]]:
     """A reader of the sentences for validation, like :func:`train`."""
     return reader_creator(_TEST, word_idx, n, data_type)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from ..fluid.errors import InvalidValue, NotFound
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["CLASSES", "find", "load", "read_idx", "train", "test"]
@@ -169,6 +170,7 @@ def train(folder: str | None = None) -> Callable[..., Any]:
     return _samples(lambda: load("train", folder))
 
 
+@held_out
 def test(folder: str | None = None) -> Callable[..., Any]:
     """A reader of the test part, like :func:`train`.
 

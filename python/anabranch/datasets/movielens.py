@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ..fluid.errors import InvalidValue
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["train", "test", "get_movie_title_dict", "max_movie_id", "max_user_id", "age_table", "movie_categories",
@@ -157,6 +158,7 @@ def train() -> Callable[[], Iterator[Any]]:
     return _reader(False)
 
 
+@held_out
 def test() -> Callable[[], Iterator[Any]]:
     """A reader of the other ratings, like :func:`train`."""
     return _reader(True)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from ..fluid.errors import InvalidValue
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["train", "test", "get_word_dict"]
@@ -77,6 +78,7 @@ def train() -> Iterator[tuple[list[int], int]]:
     yield from _samples()[:NUM_TRAINING_INSTANCES]
 
 
+@held_out
 def test() -> Iterator[tuple[list[int], int]]:
     """The other 400 reviews, like :func:`train`."""
     yield from _samples()[NUM_TRAINING_INSTANCES:NUM_TOTAL_INSTANCES]

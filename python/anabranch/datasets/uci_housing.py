@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from ..fluid.errors import InvalidValue
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["train", "test", "feature_names"]
@@ -83,6 +84,7 @@ def train() -> Callable[[], Iterator[Any]]:
     return _reader(False)
 
 
+@held_out
 def test() -> Callable[[], Iterator[Any]]:
     """A reader of the other 20 %, like :func:`train`."""
     return _reader(True)

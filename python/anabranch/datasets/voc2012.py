@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..fluid.errors import NotFound, Unavailable
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["train", "test", "val"]
@@ -60,6 +61,7 @@ def train() -> Callable[[], Iterator[Any]]:
     return _reader("trainval")
 
 
+@held_out
 def test() -> Callable[[], Iterator[Any]]:
     """A reader of the 1,464 pictures that the archive calls training, as in Fluid; otherwise like :func:`train`."""
     return _reader("train")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..fluid.errors import NotFound
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["train", "test", "get_dict"]
@@ -77,6 +78,7 @@ def train(dict_size: int) -> Callable[[], Iterator[Any]]:
     return _reader("train/train", dict_size)
 
 
+@held_out
 def test(dict_size: int) -> Callable[[], Iterator[Any]]:
     """A reader of the part for tests, like :func:`train`."""
     return _reader("test/test", dict_size)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..fluid.errors import InvalidValue
+from ..fluid.reading.test_data import held_out
 from . import archives
 
 __all__ = ["train", "test", "validation", "fetch", "get_dict"]
@@ -91,11 +92,13 @@ def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Calla
     return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)
 
 
+@held_out
 def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
     """A reader of the part for tests, like :func:`train`."""
     return _reader("wmt16/test", src_dict_size, trg_dict_size, src_lang)
 
 
+@held_out
 def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
     """A reader of the part for validation, like :func:`train`."""
     return _reader("wmt16/val", src_dict_size, trg_dict_size, src_lang)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from .. import _cluster, _core
-from . import arguments, remote
+from . import arguments, before_run, remote, twin_programs
 from .bound import Bound
 from .compiler import CompiledProgram
 from .errors import EnforceNotMet, InvalidType, NotAllowed, Violated
@@ -16,7 +16,7 @@ from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
 from .framework.pruning import update_ops
-from .reading import metric_states, run_faults
+from .reading import run_faults
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import one_feed
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
@@ -162,8 +162,8 @@ class Executor(FeedAndFetchOps):
             program = default_main_program()
         if scope is None:
             scope = global_scope()
-        if metric_states.is_any_kept():
-            metric_states.restore(program, scope)
+        if before_run.WAITING:
+            before_run.tell(program, scope)
         known = self._bound.get((id(program), id(scope)))
         try:
             if known is not None and return_merged and not use_prune:
@@ -183,6 +183,8 @@ class Executor(FeedAndFetchOps):
             raise InvalidType("Executor.run: scope must be a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
             self._trainers.note(program._program)
+            if (id(program), id(scope)) not in self._bound:
+                twin_programs.note(program._program, scope)
             result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
             self._keep((id(program), id(scope)), _Kept(program, scope, program._bound)).remember(feed, fetch_list)
             return result
@@ -213,6 +215,7 @@ class Executor(FeedAndFetchOps):
         kept = self._bound.get(key)
         if kept is None:
             made = make() if make else program
+            twin_programs.note(program, scope)
             if not made.global_block().ops:
                 warn("Executor.run: the program is empty; was the layer code run under another program_guard?")
             kept = _Kept(program, scope, Bound(made, scope, 0, "", _core.BuildStrategy(), _core.ExecutionStrategy(),
@@ -314,6 +317,8 @@ class Executor(FeedAndFetchOps):
         if self._closed:
             raise NotAllowed("Executor.%s: the executor is closed" % call.what)
         program = call.program
+        if before_run.WAITING:
+            before_run.tell(program, call.scope, call.trains())
         bound = (self._bind(program, call.scope) if call.trains()
                  else self._bind(program, call.scope, ("test",), lambda: program.clone(for_test=True)))
         call.set_program(bound.program)

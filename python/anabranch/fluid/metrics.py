@@ -7,7 +7,7 @@ import numpy
 
 from .. import _on_demand
 from . import arguments
-from .areas import precision_recall_area, roc_area
+from .areas import precision_recall_area, roc_area, warn_of_one_class
 from .described import Described
 from .detection_metric import DetectionMAP
 from .errors import InvalidValue
@@ -388,6 +388,10 @@ class Auc(MetricBase):
 
     def eval(self) -> Any:
         """float: the area, or 0 if there is no positive or no negative sample."""
+        warn_of_one_class("Auc.eval", self._stat_pos.sum(), self._stat_neg.sum())
+        return self._area()
+
+    def _area(self):
         exact = get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5"
         if self._curve == "PR" and not exact:  # Fluid 1.8.5 accepts PR, and computes ROC
             return precision_recall_area(self._stat_pos, self._stat_neg)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from .. import arguments
+from .. import arguments, loaded_values
 from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, Violated, also, require
 from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
@@ -135,6 +135,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     _assign(values)
     for v in growable:
         _target(global_scope(), v.name)._assign(fresh.var(v.name))
+    loaded_values.note(global_scope(), [v for v in variables if v.name in values] + growable, prefix)
 
 
 class _Saved:
@@ -302,6 +303,7 @@ def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
     if unused:
         warn("set_program_state: the program has no variables named %s" % ", ".join(map(str, unused)))
     _assign(values)
+    loaded_values.note(global_scope(), [v for v in program.list_vars() if v.name in values], "a dict")
 
 
 arguments.explain(globals())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from .. import arguments
+from .. import arguments, loaded_values
 from ..errors import InvalidType, InvalidValue, NotAllowed, NotFound, Violated, also
 from ..framework import Parameter, Program, Variable, VarType, default_main_program
 from ..scope import global_scope
@@ -238,6 +238,7 @@ def read_vars(chosen: Any, dirname: Any, filename: Any, chains: Any = None) -> N
             _check_shape(v, fresh.var(v.name).get_tensor().shape())
     for name in names + list(table_files):
         _target(scope, name)._assign(fresh.var(name))
+    loaded_values.note(scope, chosen + growable, "bytes" if data is not None else os.fsdecode(dirname))
 
 
 def _load_named(scope, names, folder, one_file):

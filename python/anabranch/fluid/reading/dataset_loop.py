@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from ... import _core
+from ..areas import warn_of_one_class
 from ..compiler import CompiledProgram
 from ..errors import InvalidType, InvalidValue, NotAllowed, NotFound, Unsupported, Violated, require
 from ..fetching import fetch_names
@@ -14,7 +15,7 @@ from ..framework.dtype import VarType
 from ..framework.updates import trains
 from ..scope import global_scope
 from ..user_warnings import warn
-from . import metric_states, missing_feeds, same_data
+from . import metric_states, missing_feeds, same_data, test_data
 from .dataset_base import whole_number
 from .pass_output import PassOutput, text_of
 from .pass_result import PassResult
@@ -201,6 +202,8 @@ class Pass:
             if self.checkpoints is None and getattr(self.program, "_saved_by_runs", False):
                 warn("train_from_dataset: a run of Checkpoints does not count the steps of this pass, so that it saves "
                      "nothing before its end and resumes in the wrong place: pass checkpoints=")
+            self.dataset._warn_of_sorted_labels(self.what, self.program)
+            test_data.warn_of_test_files(self._trained_on(), self.dataset.filelist)
             metric_states.restore(self.program, self.scope)
             done = self._measured(loop)
             same_data.remember(self._trained_on(), self.dataset.filelist, self.dataset._share)
@@ -226,13 +229,16 @@ class Pass:
             warn("%s: the mean loss of the pass is NaN. With FLAGS_check_nan_inf=1, a run stops at the first operator "
                  "whose output has NaN" % self.what)
         ranked = [one._result(found) for one, found in zip(self._metrics, loop.ranking())]
+        chosen = {name: counts[variable] for name, variable in known.items() if variable in counts}
+        labels = [(one.positives.sum(), one.negatives.sum()) for one in chosen.values()]
+        for pair in [*labels, *(result._labels() for result in ranked)][:1]:
+            warn_of_one_class(self.what, *pair)
         if not self.trains():
             for result in ranked:
                 result._warn_of_reversed_ranks()
         return PassResult({name: values[variable] for name, variable in known.items() if variable in values},
                           done, self.dataset.statistics()["bad_rows"],
-                          {name: counts[variable] for name, variable in known.items() if variable in counts}, ranked,
-                          self.dataset._lines_of_a_pass())
+                          chosen, ranked, self.dataset._lines_of_a_pass())
 
     def _run_whole(self, loop):
         """Returns the progress at the end of the pass, with the means of the averaged fetches."""

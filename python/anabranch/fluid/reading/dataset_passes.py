@@ -12,8 +12,9 @@ from ... import _core
 from ..._terminal import counted
 from ...progress import is_first_process
 from ..errors import InvalidValue, NotAllowed, Unsupported
+from ..layers import check
 from ..user_warnings import warn
-from . import first_lines, same_data, table_files
+from . import first_lines, label_order, same_data, table_files
 from .dataset_remote import RemoteFiles
 
 
@@ -25,8 +26,9 @@ class DatasetPasses(RemoteFiles):
         self._stream: Any = None
         self._earlier: dict[str, Any] = {}
         self._warned_of_uneven_rows = False
-        self._compared = ""     # the last schema that was compared with that of the inputs
+        self._compared = ""     # the last format that was compared with the inputs and a file
         self._loaded_settings: Any = None   # that chose the records in memory
+        self._looked_at: tuple[str, ...] = ()   # the last files whose labels were looked at
         self._most_bad: float | None = None     # share of the lines of a pass
 
     def statistics(self) -> dict[str, Any] | None:
@@ -65,12 +67,26 @@ class DatasetPasses(RemoteFiles):
 
     def _warn_of_format(self):
         """Warns if a schema converts values in another way than the program expects, or reads none of their texts."""
-        if self._format.startswith("{") and self._format != self._compared:
-            self._compared = self._format
+        if self._format == self._compared:
+            return
+        self._compared = self._format
+        if self.filelist and self._pipe_command == "cat":
+            first_lines.warn_of_header(self._format, self.filelist[0])
+        if self._format.startswith("{"):
             for program in {id(made): made for made in (one.block.program for one in self._use_vars)}.values():
                 same_data.warn_of_other_features("set_format", program._schema_features, self._format)
             if self.filelist and self._pipe_command == "cat":
                 first_lines.warn_of_odd_texts(self._format, self.filelist[0])
+
+    def _warn_of_sorted_labels(self, what, program):
+        """Looks at files that are trained on in their order, once."""
+        files = tuple(self.filelist)
+        if (files == self._looked_at or not files or self._pipe_command != "cat" or getattr(self, "_shuffled", False)
+                or check.exact_fluid()):
+            return
+        self._looked_at = files
+        labels = label_order.labels_of(program)
+        label_order.warn_of_sorted_labels(what, files, self._settings(), labels)
 
     def _lines_of_a_pass(self):
         """str: a text that workers of one machine have in common if they read the same lines; empty if only the pass

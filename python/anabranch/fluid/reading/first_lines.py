@@ -13,6 +13,7 @@ from ..user_warnings import warn
 _BYTES = 1 << 16    # of a file that are looked at
 _LEAST = 20         # values of a column that say something
 _SEPARATORS = "|,; "
+_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}     # of separators in a format
 _FLOAT_ID = re.compile(r"-?\d+\.0$")
 
 
@@ -41,6 +42,43 @@ def _columns(schema: Mapping[str, Any], path: str) -> dict[Any, list[str]]:
         return {}
     names = rows.pop(0) if schema["header"] else list(range(len(rows[0])))
     return {name: [row[place] for row in rows if place < len(row) and row[place]] for place, name in enumerate(names)}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _separator(form: str) -> str | None:
+    """Of a format whose files have no header; None for another one."""
+    if form.startswith("{"):
+        schema = json.loads(form)
+        return None if "lines" in schema or schema["header"] else schema["separator"]
+    words = form.split("\n", 1)[0].split()
+    return None if words[:1] != ["columns"] or "header" in words else _NAMES.get(words[1] if len(words) > 1 else "")
+
+
+def warn_of_header(form: str, path: str) -> None:
+    """Warns if the first line of a file that is read as data contains names: a column of numbers starts with a text.
+
+    Args:
+        form (str): a schema as JSON, or the text of a format.
+        path (str): a file.
+    """
+    separator = _separator(form)
+    if separator is None:
+        return
+    columns = _columns({"separator": separator, "header": False}, path)
+    heads = [values[0] for values in columns.values() if values]
+    numbers = [values for values in columns.values()
+               if len(values) > _LEAST and sum(map(_is_number, values[1:])) >= 0.95 * (len(values) - 1)]
+    if numbers and not any(map(_is_number, heads)):
+        warn("%s: the first line seems to contain the names of the columns (%s), but the format has no header, so that "
+             "it is read as a row: pass header=True to Schema, or add the word header to the first line of the format"
+             % (path, _some(heads)))
 
 
 def _texts(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Any]]:

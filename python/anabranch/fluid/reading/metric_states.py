@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import _core
-from ..framework import Program
+from .. import before_run
 from ..framework.pruning import trains
 from ..layers import check
 from ..metrics import Auc
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
         """float: the area under the curve."""
         metric = Auc("auc", self.curve)
         metric._stat_pos, metric._stat_neg = self.positives, self.negatives
-        return float(metric.eval())
+        return float(metric._area())
 
 
 def counts(ops: list[AucOp], before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> dict[str, Counts]:
@@ -106,18 +106,11 @@ class Fresh:
             _KEPT.setdefault(self._scope.id, {}).update(
                 {name: _Kept(self._training[name], value) for name, value in now.items()})
             _IDLE.clear()
-
-
-def is_any_kept() -> bool:
-    """bool: whether the states of a training are kept."""
-    return bool(_KEPT)
+            before_run.wait("metric_states", restore, once=False)
 
 
 def restore(program: Any, scope: Any) -> None:
-    """Called before each run. If the program trains, its own histograms are put back."""
-    program = getattr(program, "_program", program)
-    if not isinstance(program, Program) or not isinstance(scope, _core.Scope):
-        return      # the run says so
+    """Called before a run. If the program trains, its own histograms are put back."""
     kept = _KEPT.get(scope.id)
     seen = scope.id, program.desc.version
     if not kept or _IDLE.get(program) == seen:
@@ -133,3 +126,5 @@ def restore(program: Any, scope: Any) -> None:
         del kept[name]
     if not kept:
         del _KEPT[scope.id]
+    if not _KEPT:
+        before_run.forget("metric_states")
