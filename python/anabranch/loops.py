@@ -88,7 +88,7 @@ class Loop:
         self.stopped: str | None = None
         self._epochs: int | None = None      # total, where it is known
         self._epoch_steps: int | None = None    # of the last complete epoch
-        self._in_epoch = False
+        self._in_epoch = self._follows = False
 
     # ---- the loops of a script
 
@@ -110,6 +110,7 @@ class Loop:
             raise InvalidType("Loop.epochs: epochs must be an int or an iterable of ints, got %s"
                               % type(epochs).__name__)
         follow = getattr(epochs, "follow", None)
+        self._follows = follow is not None      # a resumed epoch may have no steps left
         if follow is not None:
             follow(self)
         self._call("begin")
@@ -145,6 +146,9 @@ class Loop:
                 try:
                     batch = next(source)
                 except StopIteration:
+                    if not done and source is batches and not self._follows:
+                        warn("Loop.steps: there are no batches: a generator gives its items once, so that it must be made "
+                             "anew in each epoch: write loop.steps(batches()) instead of loop.steps(generator)")
                     self._epoch_steps, complete = done or None, True
                     break
                 line.waited += self._now() - asked

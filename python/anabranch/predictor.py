@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -110,6 +111,7 @@ class Predictor:
         self._version = 0   # of the last result
         self.schema = Schema.from_json(text) if text else None
         self._reader = self._engine.row_reader() if text else None
+        self._words = self.schema._columns_of_words() if self.schema else []    # until the first rows
         self.follower: Follower | None = None
         if follow is not None:
             self._follow(follow, poll_s, warm_up, rule, share)
@@ -275,11 +277,22 @@ class Predictor:
         """
         if unknown:
             arguments.refuse(Predictor.run_rows, unknown)
+        if self._words:
+            self._look_at(rows)
         if self._candidate() is not None:
             return self.run(self._read_rows(rows), return_numpy, key)
         outputs = self._engine.run_rows(self._reader or self._engine.row_reader(), rows, return_numpy)
         self._version = self._engine.version
         return outputs
+
+    def _look_at(self, rows):
+        """Looks at the first rows: a number in a column of words is hardly a word, but an id that is computed again."""
+        words, self._words = self._words, []
+        first = rows[0] if isinstance(rows, (list, tuple)) and rows else None
+        for column in words if isinstance(first, Mapping) else ():
+            if isinstance(first.get(column), numbers.Integral):
+                warn("Predictor.run_rows: column %s has the number %d, but the vocabulary of the model has no numbers: "
+                     "pass the texts of raw rows, which the model changes to ids" % (column, first[column]))
 
     def _read_rows(self, rows):
         """The inputs that follow from raw rows, in the order of :attr:`input_names`."""

@@ -413,9 +413,22 @@ class Schema:
             if variable.name not in self._features:
                 raise InvalidValue("%s: the schema has no feature for the input %s%s"
                                    % (what, variable.name, self._near(variable.name)))
+            if self[variable.name]._is_label:
+                warn("%s: the input %s is the label: the model is given the answer, which requests lack"
+                     % (what, variable.name))
         _core.schema_reader(self.to_json(), [
             _core.Slot(v.name, v.dtype == VarType.FP32, v.lod_level == 0, list(v.shape)[1:] if v.lod_level == 0 else [])
             for v in variables])
+
+    def _columns_of_words(self):
+        """list of str: columns with a vocabulary in which no word is a number."""
+        found = []
+        for feature in self._features.values():
+            for part in feature._own.get("cross", [feature._own]):
+                words = [word for step in part.get("steps", []) if step[0] == "vocabulary" for word in step[1]]
+                if words and not any(word.lstrip("-").isdigit() for word in words):
+                    found += part["columns"]
+        return found
 
     def _warn_of_label(self, names):
         """Warns if a feature of a model reads the column of its label."""

@@ -75,7 +75,15 @@ def _bounds(name, max, min, positive=True):
         if positive and not max > 0.0:
             raise Violated("%s: max must be positive when min is not given, got %s" % (name, max))
         min = -max
+    elif min > max:
+        warn("%s: min is %g, above max, which is %g: gradients become max, whatever they are" % (name, min, max))
     return float(max), float(min)
+
+
+def _norm(name, value):
+    if not float(value) > 0:
+        warn("%s: clip_norm is %g, so that nothing is learned: pass a norm above 0, such as 1.0" % (name, value))
+    return float(value)
 
 
 class GradientClipBase(Described):
@@ -185,7 +193,7 @@ class GradientClipByNorm(GradientClipBase):
 
     def __init__(self, clip_norm: float, need_clip: Callable[..., Any] | None = None) -> None:
         super().__init__(need_clip)
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = _norm("GradientClipByNorm", clip_norm)
 
     def __str__(self) -> str:
         return "Gradient Clip By Norm, clip_norm=%f" % self.clip_norm
@@ -218,7 +226,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
     def __init__(self, clip_norm: float, group_name: str = "default_group",
                  need_clip: Callable[..., Any] | None = None) -> None:
         super().__init__(need_clip)
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = _norm("GradientClipByGlobalNorm", clip_norm)
         self.group_name = group_name
 
     def __str__(self) -> str:

@@ -10,8 +10,14 @@ from .described import Described
 from .errors import NotOffered, Violated
 from .framework.dtype import VarType
 from .framework.variable import is_growable
+from .user_warnings import warn
 
 __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
+
+
+def _warn_of_growth(name, coefficient):
+    if isinstance(coefficient, (int, float)) and coefficient < 0:
+        warn("%s: regularization_coeff is %g, so that the weights grow: pass a coefficient above 0" % (name, coefficient))
 
 
 class WeightDecayRegularizer(Described):
@@ -66,6 +72,7 @@ class L2DecayRegularizer(WeightDecayRegularizer):
         if regularization_coeff is None:
             raise Violated("L2Decay: regularization_coeff must be a number, got None")
         super().__init__()
+        _warn_of_growth("L2Decay", regularization_coeff)
         self._regularization_coeff, self._lazy_mode = regularization_coeff, bool(lazy_mode)
 
     def _of_rows(self):
@@ -102,6 +109,7 @@ class L1DecayRegularizer(WeightDecayRegularizer):
         if regularization_coeff is None:
             raise Violated("L1Decay: regularization_coeff must be a number, got None")
         super().__init__()
+        _warn_of_growth("L1Decay", regularization_coeff)
         self._regularization_coeff, self._lazy_mode = regularization_coeff, bool(lazy_mode)
 
     def _of_rows(self):

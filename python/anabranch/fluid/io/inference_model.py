@@ -125,6 +125,13 @@ def _warn_of_unfed(saved, feeds, targets, variables):
             if name not in known and name in variables and variables[name].is_data:
                 unfed[name] = None
         known.update(op.output_arg_names)
+    unused = [name for name in feeds if variables[name].is_data and not any(
+        name in op.input_arg_names for op in saved.global_block().ops if op.type not in ("feed", "fetch"))
+        and name not in {target.name for target in targets}]
+    if unused:
+        warn("save_inference_model: %s %s not needed for %s, but every request must have it: leave it out of "
+             "feeded_var_names" % (", ".join(unused), "is" if len(unused) == 1 else "are",
+                                   ", ".join(target.name for target in targets)))
     if unfed:
         warn("save_inference_model: %s cannot be computed without %s, which feeded_var_names lacks: add it, or save "
              "targets that do not need it, such as the prediction instead of the loss"

@@ -10,6 +10,7 @@ from ..user_warnings import warn
 _OF_LOGITS = {"softmax_with_cross_entropy": "logits", "sigmoid_cross_entropy_with_logits": "x"}
 _OF_PROBABILITIES = {"cross_entropy": ("input", "softmax_with_cross_entropy"),
                      "log_loss": ("input", "sigmoid_cross_entropy_with_logits")}
+_OF_CLASSES = {"softmax_with_cross_entropy": "logits", "cross_entropy": "input", "accuracy": "input"}
 _PROBABILITIES = ("softmax", "sigmoid")
 _PRODUCTS = ("mul", "matmul", "conv2d")
 
@@ -23,6 +24,11 @@ def check(layer: str, argument: str, value: Any) -> None:
         argument (str): name of the argument.
         value (Variable): the argument.
     """
+    if _OF_CLASSES.get(layer) == argument and tuple(value.shape[1:]) == (1,):
+        warn("%s: %s must have a column for each class, but %s has only one, so that the result is always the same: for "
+             "two classes, pass 2 columns%s"
+             % (layer, argument, value.name, "" if layer == "accuracy" else ", or use sigmoid_cross_entropy_with_logits"))
+        return
     if _OF_LOGITS.get(layer) == argument:
         made = _producer(value)
         if made is not None and made.type in _PROBABILITIES:

@@ -202,7 +202,7 @@ class Pass:
             if self.checkpoints is None and getattr(self.program, "_saved_by_runs", False):
                 warn("train_from_dataset: a run of Checkpoints does not count the steps of this pass, so that it saves "
                      "nothing before its end and resumes in the wrong place: pass checkpoints=")
-            self.dataset._warn_of_sorted_labels(self.what, self.program)
+            self.dataset._warn_of_rows(self.what, self.program)
             test_data.warn_of_test_files(self._trained_on(), self.dataset.filelist)
             metric_states.restore(self.program, self.scope)
             done = self._measured(loop)

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import zlib
+from collections import Counter
 from typing import Any
 
 from ... import _core
@@ -14,7 +15,7 @@ from ...progress import is_first_process
 from ..errors import InvalidValue, NotAllowed, Unsupported
 from ..layers import check
 from ..user_warnings import warn
-from . import first_lines, label_order, same_data, table_files
+from . import first_lines, same_data, sampled_rows, table_files
 from .dataset_remote import RemoteFiles
 
 
@@ -28,7 +29,7 @@ class DatasetPasses(RemoteFiles):
         self._warned_of_uneven_rows = False
         self._compared = ""     # the last format that was compared with the inputs and a file
         self._loaded_settings: Any = None   # that chose the records in memory
-        self._looked_at: tuple[str, ...] = ()   # the last files whose labels were looked at
+        self._looked_at: tuple[str, ...] = ()   # the last files whose rows were looked at
         self._most_bad: float | None = None     # share of the lines of a pass
 
     def statistics(self) -> dict[str, Any] | None:
@@ -60,10 +61,22 @@ class DatasetPasses(RemoteFiles):
 
     def _warn_before_a_pass(self, what):
         self._warn_of_format()
+        self._warn_of_repeated_files(what)
         if self._loaded_settings not in (None, self._settings_of_memory()):
             self._loaded_settings = None        # one warning
             warn("%s: the records in memory are those of set_filelist and set_share before load_into_memory: call it "
                  "again to read the files that have been set since" % what)
+
+    def _warn_of_repeated_files(self, what):
+        """Warns if a pass reads some files more often than others, or one by two names."""
+        names: dict[str, set[str]] = {}
+        for path in self.filelist:
+            names.setdefault(os.path.realpath(path), set()).add(path)
+        counts = Counter(map(os.path.realpath, self.filelist))
+        if len(set(counts.values())) > 1 or any(len(one) > 1 for one in names.values()):
+            most = max(counts, key=lambda path: counts[path])
+            warn("%s: set_filelist has %s %d times, so that its rows count more than those of other files: list each "
+                 "file once" % (what, min(names[most]), counts[most]))
 
     def _warn_of_format(self):
         """Warns if a schema converts values in another way than the program expects, or reads none of their texts."""
@@ -76,17 +89,17 @@ class DatasetPasses(RemoteFiles):
             for program in {id(made): made for made in (one.block.program for one in self._use_vars)}.values():
                 same_data.warn_of_other_features("set_format", program._schema_features, self._format)
             if self.filelist and self._pipe_command == "cat":
-                first_lines.warn_of_odd_texts(self._format, self.filelist[0])
+                first_lines.warn_of_odd_values(self._format, self.filelist[0])
 
-    def _warn_of_sorted_labels(self, what, program):
+    def _warn_of_rows(self, what, program):
         """Looks at files that are trained on in their order, once."""
         files = tuple(self.filelist)
-        if (files == self._looked_at or not files or self._pipe_command != "cat" or getattr(self, "_shuffled", False)
-                or check.exact_fluid()):
+        if files == self._looked_at or not files or self._pipe_command != "cat" or check.exact_fluid():
             return
         self._looked_at = files
-        labels = label_order.labels_of(program)
-        label_order.warn_of_sorted_labels(what, files, self._settings(), labels)
+        dense = [name for name, _, dense, _ in self._slots or () if dense]
+        sampled_rows.warn_of_rows(what, files, self._settings(), dense, sampled_rows.labels_of(program),
+                                  not getattr(self, "_shuffled", False))
 
     def _lines_of_a_pass(self):
         """str: a text that workers of one machine have in common if they read the same lines; empty if only the pass
@@ -117,9 +130,12 @@ class DatasetPasses(RemoteFiles):
         lines, bad = counts["lines"], counts["bad_rows"]
         if not counts["rows"]:
             self._warn_of_no_rows(what, bad)
+        left = counts["rows"] % (self._batch_size or 32) if self._drop_last and self._queue is None else 0
+        if left and left == counts["rows"]:
+            warn("%s: the %d rows are fewer than a batch (%d), so that drop_last leaves none: set a smaller batch size or "
+                 "set_drop_last(False)" % (what, left, self._batch_size or 32))
         if self._format and lines and is_first_process():
             share = " (%.2g %%)" % (100 * bad / lines) if bad else ""
-            left = counts["rows"] % (self._batch_size or 32) if self._drop_last and self._queue is None else 0
             sys.stderr.write("%s: %s, %s%s, %s%s\n" % (
                 what, counted(counts["rows"], "row"), counted(bad, "bad line"), share,
                 counted(counts["missing"], "missing value"),

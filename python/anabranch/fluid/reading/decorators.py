@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import arguments
 from ..errors import InvalidType, InvalidValue
+from ..user_warnings import warn
 
 __all__ = ["ComposeNotAligned", "batch", "buffered", "cache", "chain", "compose", "firstn", "map_readers",
            "multiprocess_reader", "shuffle", "xmap_readers"]
@@ -45,12 +46,16 @@ def batch(reader: Callable[..., Any], batch_size: int, drop_last: bool = False) 
         raise InvalidValue("batch: batch_size must be at least 1, got %s" % (batch_size,))
 
     def read():
-        samples = iter(reader())
+        samples, first = iter(reader()), True
         while True:
             group = list(itertools.islice(samples, size))
             if not group or (drop_last and len(group) < size):
+                if group and first:
+                    warn("batch: the %d samples are fewer than batch_size=%d, so that drop_last leaves no batch: pass a "
+                         "smaller batch_size or drop_last=False" % (len(group), size))
                 return
             yield group
+            first = False
 
     return read
 
@@ -63,6 +68,9 @@ def shuffle(reader: Any, buf_size: Any) -> Callable[..., Any]:
     [0, 1, 2, 3, 4]
     """
     size = max(1, math.ceil(buf_size))
+    if size == 1:
+        warn("shuffle: with buf_size=%r, the order stays the same: pass the number of samples to shuffle together, such "
+             "as 1000" % (buf_size,))
 
     def read():
         samples = iter(reader())

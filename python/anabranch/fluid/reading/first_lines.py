@@ -1,4 +1,4 @@
-"""Warnings about texts that a schema reads in a way that is hardly meant, by the first lines of a file."""
+"""Warnings about values that a schema reads in a way that is hardly meant, by the first lines of a file."""
 from __future__ import annotations
 
 import csv
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..errors import EnforceNotMet
 from ..user_warnings import warn
 
 _BYTES = 1 << 16    # of a file that are looked at
@@ -15,6 +16,9 @@ _LEAST = 20         # values of a column that say something
 _SEPARATORS = "|,; "
 _NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}     # of separators in a format
 _FLOAT_ID = re.compile(r"-?\d+\.0$")
+_DECIMAL = re.compile(r"-?(\d+)[.,]\d*[1-9]\d*$")
+_MISSING = {"na", "n/a", "nan", "null", "none", "nil", "?", "-", "\\n"}
+_FAR = 20       # standard deviations from the mean, where the numbers of normalize are hardly those of the column
 
 
 def _lines(path: str) -> list[str]:
@@ -125,16 +129,43 @@ def _spaces(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
     return "all texts start or end with a space, which is a part of the text: remove the spaces, got %s" % _some(values)
 
 
+def _decimals(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
+    found = [match for match in map(_DECIMAL.match, values) if match]
+    if len(found) < 0.9 * len(values) or len({match.group(1) for match in found}) <= 10:
+        return None     # such as versions
+    return ("its texts are numbers with decimals, and each different one gets an id of its own: read the column with "
+            "Schema.number%s, got %s" % (", after decimal commas have become points" if all(
+                "," in match.group() for match in found) else "", _some(values)))
+
+
+def _words_for_missing(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
+    found = [value for value in values if value.lower() in _MISSING]
+    asks = part.get("required") or any(step[0] in ("missing", "required") for step in part.get("steps", []))
+    if not asks or not found:
+        return None
+    return ("%d of the first %d texts are %s, which count as texts: a missing value is an empty field"
+            % (len(found), len(values), _some(found)))
+
+
+def _few_buckets(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
+    size = next((step[1] for step in part.get("steps", []) if step[0] == "hash"), None)
+    kinds = len(set(values))
+    if size is None or "split" in part or kinds < 4 * size:
+        return None
+    return ("the first %d texts have %d different values, which share %d ids: pass hash more buckets, about four for "
+            "each value" % (len(values), kinds, size))
+
+
 def _some(values):
     return ", ".join(repr(value[:40]) for value in list(dict.fromkeys(values))[:3])
 
 
 _RULES: tuple[Callable[[Mapping[str, Any], Sequence[str]], str | None], ...] = (
-    _spaces, _float_ids, _other_separator, _unknown_words)
+    _spaces, _float_ids, _other_separator, _unknown_words, _decimals, _words_for_missing, _few_buckets)
 
 
-def warn_of_odd_texts(text: str, path: str) -> None:
-    """Warns if the values of a column of text are hardly those that a schema means.
+def warn_of_odd_values(text: str, path: str) -> None:
+    """Warns if the values of a column are hardly those that a schema means.
 
     Args:
         text (str): a schema as JSON.
@@ -150,3 +181,39 @@ def warn_of_odd_texts(text: str, path: str) -> None:
         why = next((one for one in found if one), None)
         if why is not None:
             warn("%s: column %s: %s" % (path, column, why))
+        _warn_of_other_bytes(path, column, values)
+    for feature in schema["features"]:
+        if feature.get("type") == "number" and "split" not in feature:
+            for column in feature["columns"]:
+                _warn_of_steps(path, feature, column, columns.get(column, []))
+
+
+def _warn_of_other_bytes(path, column, values):
+    odd = next((value for value in values if any("\ud800" <= letter <= "\udfff" for letter in value)), None)
+    if odd is not None:
+        warn("%s: column %s: the text %s is not UTF-8, in which requests of a server and texts of Python are: they would "
+             "get other ids. Convert the file: iconv -f LATIN1 -t UTF-8" % (path, column, ascii(odd[:40])))
+
+
+def _warn_of_steps(path: str, feature: Mapping[str, Any], column: Any, texts: Sequence[str]) -> None:
+    """Warns if the steps make equal what differs, or normalize by the mean of other numbers."""
+    from ...schema import Schema    # imports this package
+    values = [text for text in texts if _is_number(text)]
+    if len(set(values)) < _LEAST:
+        return
+    alone = Schema.from_json(json.dumps({"version": 1, "separator": ",", "header": True, "ragged": False, "features": [
+        {**feature, "name": "x", "columns": ["x"], "steps": [
+            step for step in feature.get("steps", []) if step[0] != "range"]}]}))
+    try:
+        made = alone.transform("x", values)
+    except EnforceNotMet:   # the pass says what is wrong
+        return
+    steps = ", ".join(step[0] for step in feature.get("steps", []))
+    if made.min() == made.max():
+        warn("%s: column %s: the steps %s of the feature %s make all of the first %d values equal, such as %s: check "
+             "their bounds and the unit of the column" % (path, column, steps, feature["name"], len(values),
+                                                          _some(values)))
+    elif feature["steps"] and feature["steps"][-1][0] == "normalize" and abs(float(made.mean())) > _FAR:
+        warn("%s: column %s: after the steps %s of the feature %s, the mean of the first %d values is %.3g, far from 0: "
+             "check the mean and the scale of normalize, and the unit of the column"
+             % (path, column, steps, feature["name"], len(values), float(made.mean())))

@@ -19,7 +19,7 @@ from .data_feeder import DataFeeder
 from .decorators import batch as batched
 from .queue_view import QueueView
 from .read_ops import append_reader, read_into
-from .reader_source import ReaderSource
+from .reader_source import ReaderSource, warn_of_no_batches
 
 _LoDTensor = _core.LoDTensor
 _reader_names = unique_name.UniqueNameGenerator()  # one per process, so a loader does not change the names of layers
@@ -83,6 +83,7 @@ class GeneratorLoader(Described):
         self._own_pass: Any = None
         self._source: Any = None
         self._queue_view: QueueView | None = None
+        self._had_batches = False   # in a pass
         if not iterable:
             self._put_into_program()
 
@@ -125,10 +126,12 @@ class GeneratorLoader(Described):
             [[2, 2], [2, 2]]
         """
         require(batch_size > 0, "%s: batch_size must be at least 1, got %s" % (self._label, batch_size))
+        self._check_function(reader)
         return self.set_sample_list_generator(batched(reader, batch_size, drop_last), places)
 
     def set_sample_list_generator(self, reader: Any, places: Any = None) -> GeneratorLoader:
         """Sets a source of batches that are lists of samples. Arguments and result as for ``set_sample_generator``."""
+        self._check_function(reader)
         feeder = DataFeeder(self._feed_list, _core.CPUPlace(), self._program())
 
         def batches():
@@ -152,11 +155,18 @@ class GeneratorLoader(Described):
         Raises:
             AssertionError: an iterable loader has no places.
         """
+        self._check_function(reader)
+
         def batches():
             for number, batch in enumerate(reader()):
                 yield ready_tensors(batch, number, self._names, self._label)
 
         return self._set(batches, places)
+
+    def _check_function(self, reader):
+        if not callable(reader):
+            raise InvalidType("%s: the source must be a function that returns an iterable for each pass, got %s: pass the "
+                              "function without calling it" % (self._label, type(reader).__name__))
 
     def _program(self):
         return self._feed_list[0].block.program if self._feed_list else None
@@ -242,6 +252,7 @@ class _Pass:
 
     def __init__(self, loader):
         self._names = None if loader._return_list else loader._names
+        self._loader: Any = loader      # until it has given a batch
         self._places, self._drop_last = len(loader._places), loader._drop_last
         name = "%s of %s" % (loader._label, ", ".join(loader._names))
         queue = BatchQueue(loader._batches, loader._capacity, name)
@@ -251,7 +262,7 @@ class _Pass:
         return self
 
     def __next__(self):
-        group = []
+        group, ended = [], self.queue is None
         while self.queue is not None and len(group) < self._places:
             try:
                 tensors = self.queue.get()
@@ -263,7 +274,11 @@ class _Pass:
             else:
                 group.append(tensors if self._names is None else dict(zip(self._names, tensors)))
         if not group or (len(group) < self._places and self._drop_last):
+            if self._loader is not None and not ended:
+                warn_of_no_batches(self._loader._label, self._loader._names, self._loader._had_batches)
             raise StopIteration
+        if self._loader is not None:
+            self._loader._had_batches, self._loader = True, None
         return group
 
     next = __next__

@@ -5,11 +5,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EOFException, InvalidValue, NotAllowed
+from ..user_warnings import warn
 from .batch_queue import BatchQueue
 from .queue_view import QueueView
 
 if TYPE_CHECKING:
     from ..framework import Program
+
+
+def warn_of_no_batches(label: str, names: Sequence[str], had_batches: bool) -> None:
+    """Warns about a pass without batches.
+
+    Args:
+        label (str), names (list of str): of the reader.
+        had_batches (bool): whether an earlier pass had some.
+    """
+    warn("%s of %s: the pass has no batches%s" % (
+        label, ", ".join(names),
+        ", but an earlier one had: the function must return a new iterator in each call, not one that is exhausted"
+        if had_batches else ": the source has no samples, or fewer than a batch (drop_last)"))
 
 
 class ReaderSource:
@@ -27,6 +41,8 @@ class ReaderSource:
         self._capacity, self._drop_last, self._label = capacity, drop_last, label
         self._batches = None
         self.queue = None
+        self._had_batches = False   # in a pass
+        self._taken = False         # in this pass
 
     def set_batches(self, batches: Any) -> None:
         """Sets ``batches``, a function that returns an iterable of lists of LoDTensors."""
@@ -47,6 +63,7 @@ class ReaderSource:
         if self.queue is not None and self.queue.is_running():
             raise NotAllowed("%s: start() was called during a pass: call reset() first" % self._label)
         self.reset()
+        self._taken = False
         self.queue = BatchQueue(self._batches, self._capacity, "%s of %s" % (self._label, ", ".join(self.names)))
 
     def reset(self) -> None:
@@ -71,6 +88,10 @@ class ReaderSource:
             if batch is BatchQueue.END:
                 break
             taken.append(batch)
+        if taken:
+            self._had_batches = self._taken = True
+        elif not self._taken:
+            warn_of_no_batches(self._label, self.names, self._had_batches)
         if not taken or (len(taken) < replicas and self._drop_last):
             raise EOFException("There is no next data: %s of %s is at its end; call reset() before the next pass"
                                % (self._label, ", ".join(self.names)))
