@@ -26,7 +26,7 @@ class Feature:
 
     Steps apply in the order in which they are written: ``missing(7).log()`` gives ln 8 for an empty field, and
     ``log().missing(7)`` gives 7. A step that the type of the feature does not have raises ValueError, as does a
-    step after one that computes ids (``bucketize``, ``hash``, ``vocabulary``).
+    step after one that computes ids (``bucketize``, ``hash``, ``vocabulary``, ``date``).
 
     Examples:
         >>> import anabranch
@@ -158,6 +158,34 @@ class Feature:
             ([[2], [0]], 3)
         """
         return self._add("vocabulary", words, bool(others))
+
+    def date(self, part: str, others: bool = True) -> Feature:
+        """Replaces text that is a date or a time by the id of a part of it.
+
+        Texts are dates such as 2024-01-05, 2024/01/05 or 20240105; dates with a time, such as 2024-01-05T13:05:59 or
+        2024-01-05 13:05, perhaps with Z or an offset; times such as 13:05; or seconds since 1970 (9 to 11 digits, and
+        perhaps a fraction), milliseconds (13), microseconds (16) or nanoseconds (19). The part is that of the text as it
+        is written: an offset changes nothing. Numbers of seconds are in UTC.
+
+        Args:
+            part (str): 'hour' (24 values), 'weekday' (7, from Monday), 'hour_of_week' (168), 'day' (31) or 'month' (12).
+            others (bool): True: ids count from 1, and texts that are no date, or lack the part, get the id 0. False:
+                ids count from 0, and a row with such a text is malformed. Default True.
+
+        Returns:
+            Feature: this feature.
+
+        Examples:
+            >>> import anabranch
+            >>> schema = anabranch.Schema()
+            >>> hour = schema.text("time", "hour").date("hour")
+            >>> weekday = schema.text("time", "weekday").date("weekday", others=False)
+            >>> schema.transform("hour", ["2024-01-05T13:05:00", "soon"]).tolist(), hour.size
+            ([[14], [0]], 25)
+            >>> schema.transform("weekday", ["2024-01-05", 1704459900]).tolist()
+            [[4], [4]]
+        """
+        return self._add("date", part, bool(others))
 
     # ---- what it gives
 

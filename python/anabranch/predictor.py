@@ -8,9 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from .fluid import arguments
-from .fluid.errors import InvalidType, InvalidValue
+from .fluid.errors import InvalidType, InvalidValue, NotFound
 from .fluid.executor import Executor
 from .fluid.io.inference_model import load_inference_model, schema_path
 from .fluid.scope import scope_guard
@@ -111,6 +113,7 @@ class Predictor:
         self._version = 0   # of the last result
         self.schema = Schema.from_json(text) if text else None
         self._reader = self._engine.row_reader() if text else None
+        self._classes = None if self.schema is None else self.schema.classes
         self._words = self.schema._columns_of_words() if self.schema else []    # until the first rows
         self.follower: Follower | None = None
         if follow is not None:
@@ -284,6 +287,46 @@ class Predictor:
         outputs = self._engine.run_rows(self._reader or self._engine.row_reader(), rows, return_numpy)
         self._version = self._engine.version
         return outputs
+
+    @property
+    def classes(self) -> list[str] | None:
+        """list of str|None: names of the classes, by their ids, if the schema of the model has a label with
+        ``classes``."""
+        return self._classes
+
+    def classify(self, rows: Sequence[Any] | Mapping[str, Any]) -> list[str]:
+        """The most probable class of each raw row.
+
+        Args:
+            rows (list|dict): as for :meth:`run_rows`.
+
+        Returns:
+            list of str: a name of :attr:`classes` for each row.
+
+        Raises:
+            LookupError: the model has no classes, or no output with a value for each of them.
+            ValueError: there are no rows, or one of them is malformed.
+        """
+        names = self.chosen_classes(self.run_rows(rows))
+        if names is None:
+            raise NotFound("Predictor.classify: the schema of the model must have a label with classes, and one output "
+                           "a value for each class: use schema.label(column, classes=[...]) and a softmax")
+        return names
+
+    def chosen_classes(self, outputs: Sequence[Any]) -> list[str] | None:
+        """The most probable class of each row of outputs.
+
+        Args:
+            outputs (list): values of :attr:`output_names`.
+
+        Returns:
+            list of str|None: a name of :attr:`classes` for each row; None if no output has a value for each class.
+        """
+        names = self._classes
+        if names is None:
+            return None
+        values = next((found for found in map(np.asarray, outputs) if found.shape[1:] == (len(names),)), None)
+        return None if values is None else [names[place] for place in values.argmax(1)]
 
     def _look_at(self, rows):
         """Looks at the first rows: a number in a column of words is hardly a word, but an id that is computed again."""

@@ -169,8 +169,9 @@ class Schema:
         return self._add("text", columns, name, split, values)
 
     def label(self, column: str | int, low: float = 0, high: float = 1, dtype: str = "int64",
-              name: str | None = None) -> Feature:
-        """Adds a label. A row whose label is missing, or below ``low`` or above ``high``, is malformed.
+              name: str | None = None, classes: Sequence[str] | None = None) -> Feature:
+        """Adds a label. A row whose label is missing, or below ``low`` or above ``high``, or not in ``classes``, is
+        malformed.
 
         Args:
             column (str|int): the column.
@@ -178,6 +179,10 @@ class Schema:
             high (float): largest label. Default 1.
             dtype (str): 'int64' or 'float32'. Default 'int64'.
             name (str, optional): name of the feature. Default: the name of the column.
+            classes (list of str, optional): texts of the column. The label is the position of the text, int64, and
+                ``low``, ``high`` and ``dtype`` are ignored. A model that is saved with this schema knows the names:
+                :meth:`Predictor.classify <anabranch.Predictor.classify>` and the answers of ``anabranch serve``
+                contain them. Default None: the column has numbers.
 
         Returns:
             Feature: the feature.
@@ -186,6 +191,10 @@ class Schema:
             ValueError: ``dtype`` is neither 'int64' nor 'float32', or ``low`` is above ``high``.
         """
         kinds = {"int64": "integer", "float32": "number"}
+        if classes is not None:
+            made = self._add("text", column, name, None).vocabulary(classes, others=False)
+            made._own["label"] = made._is_label = True
+            return made
         if dtype not in kinds:
             raise InvalidValue("Schema.label: dtype must be int64 or float32, got %r" % (dtype,))
         made = self._add(kinds[dtype], column, name, None).range(low, high)
@@ -363,12 +372,19 @@ class Schema:
         for feature in form["features"]:
             name = feature.pop("name")
             made._features[name] = Feature(made, name, feature)
+            made._features[name]._is_label = bool(feature.get("label"))
         return made
 
     @property
     def columns(self) -> list[Any]:
         """list: names or numbers of the columns that the features use."""
         return list(dict.fromkeys(column for feature in self._features.values() for column in feature.columns))
+
+    @property
+    def classes(self) -> list[str] | None:
+        """list of str|None: the classes of the label, by their ids; None if no label has ``classes``."""
+        return next((list(feature._own["steps"][0][1]) for feature in self._features.values()
+                     if feature._own.get("label")), None)
 
     def __getitem__(self, name: str) -> Feature:
         if name not in self._features:

@@ -159,10 +159,10 @@ void bind_settings(nb::module_& m) {
           nb::arg("kind"), nb::arg("max_rows"), nb::arg("file"))
       .def(
           "set_share",
-          [](S& s, double begin, double end, uint64_t seed) {
-            s.share = {begin, end, seed};
+          [](S& s, double begin, double end, uint64_t seed, const std::string& column) {
+            s.share = {begin, end, seed, column};
           },
-          nb::arg("begin"), nb::arg("end"), nb::arg("seed"))
+          nb::arg("begin"), nb::arg("end"), nb::arg("seed"), nb::arg("column") = "")
       .def("set_open_table", &set_open_table, nb::arg("open"))
       .def_rw("files", &S::files)
       .def_rw("format", &S::format)

@@ -38,7 +38,9 @@ const char* number_hint(std::string_view text, bool integer) {
   if (digits > 0 && digits == number.size() && text.size() > field.size() && text[field.size()] == ',') {
     return "a number has a decimal point, not a comma, and no separators of thousands";
   }
-  if (digits > 0 && (after == '-' || after == '/')) return "a date must be converted to a number, or be read as text";
+  if (digits > 0 && (after == '-' || after == '/')) {
+    return "a date must be converted to a number, or be read as text, such as Schema.text(column).date(\"weekday\")";
+  }
   if (integer && digits > 0 && after == '.') return "an integer has no decimal point: read such a column as numbers";
   const bool unit = digits > 0
                         ? after == '%'
@@ -61,6 +63,9 @@ const char* bad_row_hint(const BadRow& row) {
       return row.got == 1 ? "the separator of the format may be another than that of the file" : "";
     case BadReason::kQuote: return "a quoted field ends in its line, and a quote in it is written twice";
     case BadReason::kLineTooLong: return "its end may be missing: lines end with a line feed";
+    case BadReason::kDate:
+      return "a date is 2024-01-05, 2024-01-05T13:05:00 or seconds since 1970; date(part, others=True) gives other texts "
+             "the id 0";
     case BadReason::kVocabulary: return "vocabulary(words, others=True) gives such texts the id 0";
     default: return "";
   }

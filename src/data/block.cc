@@ -57,6 +57,7 @@ const char* bad_reason_text(BadReason reason) {
     case BadReason::kVocabulary: return "a text is not in the vocabulary";
     case BadReason::kSeparator: return "an item of a list contains the separator";
     case BadReason::kIndexTwice: return "the line has two values for this index";
+    case BadReason::kDate: return "a text is not a date or time with the part";
   }
   return "";
 }

@@ -37,8 +37,9 @@ enum class BadReason : int32_t {
   kVocabulary,      // CSV: a text that is not in the vocabulary
   kSeparator,       // a table: an item of a list contains the separator of lists
   kIndexTwice,      // libsvm: two pairs have the index of a column
+  kDate,            // CSV: a text that is not a date, or lacks the part
 };
-inline constexpr BadReason kLastBadReason = BadReason::kIndexTwice;
+inline constexpr BadReason kLastBadReason = BadReason::kDate;
 
 struct BadRow {
   int64_t line = 0;    // within the chunk, from 0

@@ -189,7 +189,8 @@ CachePlace cache_place(const Settings& settings, const std::string& text_path) {
       fmt::format("{}\n{}\n{}\n{} {} {} {}{}\n", whole.string(), settings.pipe_command, settings.format, schema.ins_id,
                   schema.content, schema.drop_zeros, settings.max_line_bytes, schema.joins ? " joins" : "");
   if (!settings.share.is_whole()) {
-    made += fmt::format("share {} {} {}\n", settings.share.begin, settings.share.end, settings.share.seed);
+    const Settings::Share& share = settings.share;
+    made += fmt::format("share {} {} {} {}\n", share.begin, share.end, share.seed, share.column);
   }
   for (const Slot& slot : schema.slots) {
     made += fmt::format("{} {} {} {} {}\n", slot.name, dtype_name(slot.dtype), slot.dense, slot.shape.str(), slot.used);

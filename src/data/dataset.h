@@ -43,9 +43,11 @@ struct Settings {
   BadRowPolicy bad_rows;
   // Lines whose hash, from 0 to 1, is in [begin, end) are read, the others are skipped: a split that does not depend on
   // files, threads or the order of lines, and keeps equal lines together.
+  // With a column, lines with equal texts in it are together.
   struct Share {
     double begin = 0, end = 1;
     uint64_t seed = 0;
+    std::string column = {};  // not empty: the text of this column is hashed: its name, or its number without a header
     bool is_whole() const { return begin <= 0 && end >= 1; }
   };
   Share share = {};

@@ -34,12 +34,16 @@ std::unique_ptr<RowParser> parser_of(const Schema& schema, const RowFormat& form
 std::unique_ptr<RowParser> make_parser(const Settings& settings) {
   settings.schema.check();
   const Settings::Share& share = settings.share;
-  if (settings.format.empty()) return share_of(make_multi_slot_parser(settings.schema), share, false);
+  if (settings.format.empty()) {
+    RowFormat format;
+    format.lines = Lines::kMultiSlot;
+    return share_of(make_multi_slot_parser(settings.schema), share, format);
+  }
   AB_CHECK(!settings.schema.ins_id && !settings.schema.content, InvalidArgument,
            "instance ids and contents are parts of MultiSlot text; the schema of the data has none");
   const RowFormat format =
       is_schema_text(settings.format) ? parse_schema_text(settings.format) : parse_row_format(settings.format);
-  return share_of(parser_of(settings.schema, format), share, format.header);
+  return share_of(parser_of(settings.schema, format), share, format);
 }
 
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,

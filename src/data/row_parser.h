@@ -15,7 +15,10 @@ struct FileHead {
   size_t fields = 0;            // of each line
   bool at_least = true;         // a line may have further fields
   std::vector<size_t> columns;  // positions of the columns of the schema
+  size_t share_column = 0;      // position of Settings::Share::column
 };
+
+struct RowFormat;
 
 class RowParser {
  public:
@@ -31,11 +34,16 @@ class RowParser {
 // For Settings::format; InvalidArgument if its text is malformed or the schema does not match it.
 std::unique_ptr<RowParser> make_parser(const Settings& settings);
 std::unique_ptr<RowParser> make_multi_slot_parser(const Schema& schema);
-// A parser that passes only the lines of this share, and the header, to `all`.
-std::unique_ptr<RowParser> share_of(std::unique_ptr<RowParser> all, const Settings::Share& share, bool header);
+// A parser that passes only the lines of this share, and the header, to `all`. InvalidArgument if it is a share by a
+// column, and the lines have none.
+std::unique_ptr<RowParser> share_of(std::unique_ptr<RowParser> all, const Settings::Share& share,
+                                    const RowFormat& format);
 
-// Whether a line belongs to a share.
-bool in_share(const Settings::Share& share, std::string_view line);
+// Whether a line, or a text of the column, belongs to a share.
+bool in_share(const Settings::Share& share, std::string_view text);
+// Position of a share's column; `names`: the fields of a header.
+size_t share_column(const Settings::Share& share, bool header, const std::vector<std::string_view>& names,
+                    const std::string& path);
 
 // Writes a block sample by sample. A discarded sample leaves no trace.
 class RowWriter {

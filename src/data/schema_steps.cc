@@ -93,6 +93,12 @@ void read_vocabulary(const Arguments& a, Step* step) {
   }
 }
 
+void read_date(const Arguments& a, Step* step) {
+  step->part = static_cast<DatePart>(one_of(text_of(a.step[1], a.where, "the part"), date_parts(), a.where, "the part"));
+  step->buckets = static_cast<uint64_t>(date_part_size(step->part));
+  step->first = a.step.size() < 3 || flag_of(a.step[2], a.where, "others") ? 1 : 0;
+}
+
 struct StepKind {
   const char* name;
   Step::Op op;
@@ -110,6 +116,7 @@ constexpr StepKind kSteps[] = {
     {"bucketize", Step::Op::kBucketize, false, true, false, 1, 1, read_bucketize},
     {"hash", Step::Op::kHash, true, false, false, 1, 2, read_hash},
     {"vocabulary", Step::Op::kVocabulary, true, false, false, 1, 2, read_vocabulary},
+    {"date", Step::Op::kDate, true, false, false, 1, 2, read_date},
 };
 constexpr const char* kRequired = "required";  // of text: other features without "missing" are required anyway
 
@@ -136,7 +143,7 @@ void add_step(const Json& step, const std::string& where, ColumnRule* rule, Tran
   const char* const types[] = {"text", "numbers", "integers"};
   one_of(name, names, where, fmt::format("a step of {}", types[static_cast<size_t>(transform->type)]).c_str());
   AB_CHECK(transform->steps.empty() || transform->steps.back().op < Step::Op::kBucketize, InvalidArgument,
-           "{}: {} cannot follow a step that gives ids (bucketize, hash, vocabulary)", where, name);
+           "{}: {} cannot follow a step that gives ids (bucketize, hash, vocabulary, date)", where, name);
   const std::string here = where + ": " + name;
   if (name == kRequired) {
     AB_CHECK(step.size() == 1, InvalidArgument, "{}: it takes no arguments, got {}", here, step.dump());

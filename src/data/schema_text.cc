@@ -145,7 +145,8 @@ ColumnRule read_feature(const Json& feature, size_t index, const RowFormat& form
     check_keys(feature, {"name", "cross", "hash"}, where);
     read_cross(feature, where, format, &rule);
   } else {
-    check_keys(feature, {"name", "type", "columns", "split", "values", "steps"}, where);
+    check_keys(feature, {"name", "type", "columns", "split", "values", "steps", "label"}, where);
+    if (feature.contains("label")) flag_of(feature.at("label"), where, "label");
     read_value(feature, where, format, &rule);
   }
   return rule;

@@ -36,6 +36,11 @@ TableRows::TableRows(const Settings& settings, const ArrowSchema& table, const s
              "{}: column {}: the column is not a list (split), got lists", path, names[i]);
   }
   for (const size_t at : head_.columns) sources_[at].is_needed = true;
+  if (!share_.column.empty()) {
+    share_column_ = share_column(share_, format_.header, names, path);
+    AB_CHECK(share_column_ < names.size() && sources_[share_column_].type, InvalidArgument,
+             "{}: set_share: column {} must be one that the schema uses", path, share_.column);
+  }
   if (!share_.is_whole()) return;
   std::vector<TableColumn> columns;
   for (const Source& source : sources_) columns.push_back({source.type.get(), source.split});
@@ -83,7 +88,8 @@ void TableRows::parse(const TableBatch& batch, int64_t begin, int64_t count, Blo
 
 void TableRows::parse_row(const TableBatch& batch, int64_t row, Row* state, Block* out, RowWriter* writer) const {
   const bool good = read(batch, row, false, state);
-  if (!share_.is_whole() && !in_share(share_, joined(state))) {
+  const bool by_column = !share_.is_whole() && !share_.column.empty();
+  if (!share_.is_whole() && !in_share(share_, by_column ? state->fields[share_column_].text : joined(state))) {
     ++out->skipped;
     ++out->lines;
   } else if (!good) {

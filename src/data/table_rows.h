@@ -47,6 +47,7 @@ class TableRows {
   FileHeads heads_;
   const RowPlan plan_;
   FileHead head_;
+  size_t share_column_ = 0;
   std::vector<Source> sources_;  // of each column of the table
   std::optional<TableColumns> columns_;
 };

@@ -51,7 +51,7 @@ uint64_t Transform::ids() const {
   if (!gives_bucket()) return 0;
   const Step& last = steps.back();
   return last.buckets + last.bounds.size() + !last.bounds.empty() +
-         (last.words ? last.words->size() + static_cast<uint64_t>(last.first) : 0);
+         (last.words ? last.words->size() : 0) + static_cast<uint64_t>(last.first);
 }
 
 bool Transform::apply(std::string_view text, uint64_t salt, Cell* cell) const {
@@ -72,6 +72,10 @@ bool Transform::apply_to_text(uint64_t salt, Cell* cell) const {
     } else if (step.op == Step::Op::kVocabulary) {
       const int64_t found = step.words->find(cell->text);
       if (found < 0 && step.first == 0) return bad(cell, BadReason::kVocabulary);
+      cell->id = static_cast<uint64_t>(found < 0 ? 0 : found + step.first);
+    } else if (step.op == Step::Op::kDate) {
+      const int64_t found = date_part(cell->text, step.part);
+      if (found < 0 && step.first == 0) return bad(cell, cell->text.empty() ? BadReason::kMissing : BadReason::kDate);
       cell->id = static_cast<uint64_t>(found < 0 ? 0 : found + step.first);
     } else if (cell->text.empty()) {
       cell->text = step.text;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/block.h"
+#include "data/dates.h"
 
 namespace anabranch::data {
 
@@ -26,12 +27,13 @@ class Vocabulary {
 };
 
 struct Step {
-  enum class Op : uint8_t { kMissing, kAbsent, kRange, kClip, kLog, kNormalize, kBucketize, kHash, kVocabulary };
+  enum class Op : uint8_t { kMissing, kAbsent, kRange, kClip, kLog, kNormalize, kBucketize, kHash, kVocabulary, kDate };
   Op op = Op::kMissing;
   double low = 0, high = 0;  // range, clip; low: the value of missing; normalize: mean and scale; absent: none, as the
                              // value is 0, of an empty text and not of NaN, and is not counted
-  uint64_t buckets = 0;      // hash
-  int64_t first = 0;         // vocabulary: id of the first word; 1 if 0 stands for other texts, which are bad if not
+  uint64_t buckets = 0;      // hash; date: values of the part
+  int64_t first = 0;         // vocabulary, date: the first id; 1 if 0 stands for other texts, which are bad if not
+  DatePart part = {};        // date
   std::string text = {};     // missing, of a text
   std::vector<float> bounds = {};  // bucketize, ascending
   std::shared_ptr<const Vocabulary> words = {};

@@ -59,7 +59,8 @@ class Model:
     def described(self) -> dict[str, Any]:
         """dict: descriptions of the inputs and outputs."""
         columns = {} if self.predictor.schema is None else {"columns": self.predictor.schema.columns}
-        return {**columns, "inputs": [form.described() for form in self.inputs],
+        classes = {} if self.predictor.classes is None else {"classes": self.predictor.classes}
+        return {**columns, **classes, "inputs": [form.described() for form in self.inputs],
                 "outputs": [form.described() for form in self.outputs],
                 "batching": "off: %s" % self.why_alone if self.why_alone else "on"}
 

@@ -182,7 +182,8 @@ class Service:
         except Exception as e:
             return _failed(400, str(e))
         version = None if self._follower is None else outputs.version
-        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), answer_kind, version)
+        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), answer_kind, version,
+                               self.model.predictor.chosen_classes(outputs))
         headers = {} if version is None else {"X-Anabranch-Version": str(version)}
         return web.Response(body=answer, content_type=answer_kind, headers=headers)
 

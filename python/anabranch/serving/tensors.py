@@ -139,9 +139,10 @@ def _read_npz(body, max_bytes):
         raise InvalidValue("the body must be a .npz file of arrays: %s" % e) from None
 
 
-def write(outputs: list[tuple[str, Any]], kind: str, version: int | None = None) -> bytes:
-    """The bytes of an answer: ``{"outputs": {...}}``, with the version if there is one, or a .npz file; sequences have
-    their lengths added."""
+def write(outputs: list[tuple[str, Any]], kind: str, version: int | None = None,
+          classes: list[str] | None = None) -> bytes:
+    """The bytes of an answer: ``{"outputs": {...}}``, with the version and the class of each row if there are some, or
+    a .npz file; sequences have their lengths added."""
     if kind == NPZ:
         arrays = {name: np.asarray(value) for name, value in outputs}
         for name, value in outputs:
@@ -158,7 +159,11 @@ def write(outputs: list[tuple[str, Any]], kind: str, version: int | None = None)
         lengths = _lengths(value)
         data = _numbers(np.asarray(value))
         named[name] = {"data": data, "recursive_sequence_lengths": lengths} if lengths else data
-    answer = {"outputs": named} if version is None else {"outputs": named, "version": version}
+    answer: dict[str, Any] = {"outputs": named}
+    if classes is not None:
+        answer["classes"] = classes
+    if version is not None:
+        answer["version"] = version
     return json.dumps(answer, allow_nan=False).encode()
 
 

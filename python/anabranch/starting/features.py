@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ..schema import Schema
 from .statistics import Column, Form, Statistics
 
 #: A column of text with at most this number of values gets a vocabulary.
@@ -15,6 +16,10 @@ WORDS = 50
 LEVELS = 12
 #: A text with spaces is a category if it has at most this number of values for each field, otherwise a list of words.
 OFTEN = 0.1
+#: Parts of a date that become features.
+DATE_PARTS = ("hour", "weekday", "month")
+_TIME = re.compile(r"(^|[^a-z])(time|times|timestamp|ts|date|datetime|epoch|unix|created|updated|at)([^a-z]|$)|"
+                   r"(?<=[a-z])(Time|Timestamp|Date|At)$")
 _ID = re.compile(r"(^|[^a-z])(id|ids|key|code|zip|zipcode|postcode|uuid|guid)$|(?<=[a-z])(Id|ID|Key|Code)$")
 
 
@@ -22,8 +27,8 @@ class Proposal(NamedTuple):
     """The feature that a column becomes."""
 
     column: Column
-    kind: str           # number, vocabulary, hash, list, words, ignored
-    steps: str          # of the schema, as Python
+    kind: str           # number, vocabulary, hash, list, words, date, ignored
+    steps: str          # of the schema, as Python; of a date: its parts
     why: str            # of an ignored column
 
 
@@ -46,6 +51,9 @@ def proposal(column: Column, separator: str, kind: str | None = None) -> Proposa
         return Proposal(column, "ignored", "", "as asked")
     if column.distinct <= 1 and not (column.distinct == 1 and column.empty):
         return Proposal(column, "ignored", "", "it is empty" if not column.given else "it has one value")
+    parts = _date_parts(column) if kind in (None, "date") else []
+    if parts or kind == "date":
+        return Proposal(column, "date", " ".join(parts or DATE_PARTS), "")
     if kind == "number" or (kind is None and column.is_numeric and not _is_category(column)):
         return Proposal(column, "number", _number_steps(column), "")
     if column.pipes > 0.05 * column.given and separator != "|":
@@ -58,6 +66,38 @@ def proposal(column: Column, separator: str, kind: str | None = None) -> Proposa
     if words:
         return Proposal(column, "vocabulary", ".vocabulary(%r)" % words, "")
     return Proposal(column, "hash", ".hash(%d)" % buckets(column.distinct), "")
+
+
+def _date_parts(column: Column) -> list[str]:
+    """list of str: the parts of dates that vary, if the texts of a column are dates."""
+    texts = [text for text, _ in column.heavy if text]
+    if column.is_numeric and not _is_time(column):
+        return []
+    if len(texts) < 2 or not any(text[:2].isdigit() for text in texts):
+        return []
+    schema = Schema()
+    for part in DATE_PARTS:
+        schema.text("x", part).date(part)
+    found = {part: schema.transform(part, texts).ravel() for part in DATE_PARTS}
+    given = {part: ids[ids > 0] for part, ids in found.items()}
+    if max(map(len, given.values())) < 0.95 * len(texts):
+        return []
+    return [part for part, ids in given.items() if len(ids) >= 0.95 * len(texts) and len(set(ids.tolist())) > 1]
+
+
+def _is_time(column):
+    """Whether numbers may be dates: digits of a date, or seconds since 1970 in a column whose name says so."""
+    if column.integers != column.given:
+        return False
+    if 19000101 <= column.low and column.high <= 21001231:
+        return True
+    unit = 1 if column.high < 1e11 else 1000
+    return bool(_TIME.search(column.name)) and 2e8 * unit <= column.low and column.high <= 5e9 * unit
+
+
+def date_name(column: Column, part: str) -> str:
+    """str: name of the feature of a part of a date."""
+    return "%s_%s" % (name_of(column), part)
 
 
 def _is_category(column):
@@ -151,8 +191,25 @@ def feature_code(one: Proposal) -> list[str]:
         return ["# %s: %s" % (one.column.key, one.why)]
     if one.kind == "number":
         return _wrapped(call(one.column, "number"), one.steps)
+    if one.kind == "date":
+        return [call(one.column, "text", name=date_name(one.column, part)) + ".date(%r)" % part
+                for part in one.steps.split()]
     split = {"list": ', split="|"', "words": ', split=" "'}.get(one.kind, "")
     return _wrapped(call(one.column, "text", split), one.steps)
+
+
+def wrapped_list(start: str, items: Sequence[str], end: str) -> str:
+    """str: Python of a list of texts between ``start`` and ``end``, in lines of at most 79 columns where it can be."""
+    line = start + ", ".join(map(repr, items)) + end
+    if len(line) <= 79:
+        return line
+    lines, now = [start], "   "
+    for item in items:
+        if len(now) + len(repr(item)) + 2 > 78:
+            lines.append(now)
+            now = "   "
+        now += " %r," % item
+    return "\n".join([*lines, now[:-1] + end])
 
 
 def _wrapped(start, steps):

@@ -1,11 +1,16 @@
-"""The kinds of labels: two classes, or a number."""
+"""The kinds of labels: two classes, several classes, or a number."""
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ..fluid.errors import InvalidValue
-from .features import call, shown
-from .statistics import Column, Statistics
+from .features import call, shown, wrapped_list
+from .statistics import Column, Statistics, column_texts
+
+
+#: Number of classes that a label may have.
+MOST_CLASSES = 1000
 
 
 class Label(NamedTuple):
@@ -15,9 +20,11 @@ class Label(NamedTuple):
     code: str           # line of Python that adds it to the schema
     says: str           # what counts as 1, or that it is a number
     two_classes: bool
+    classes: int = 0    # more than two, of which the label is one
 
 
-def label_of(stats: Statistics, name: str, positive: str | None = None, at_least: float | None = None) -> Label:
+def label_of(stats: Statistics, name: str, positive: str | None = None, at_least: float | None = None,
+             as_classes: bool = False) -> Label:
     """Finds out what the label is.
 
     Args:
@@ -25,12 +32,13 @@ def label_of(stats: Statistics, name: str, positive: str | None = None, at_least
         name (str): column of the label.
         positive (str, optional): text that counts as 1; all others count as 0.
         at_least (float, optional): numbers from here on count as 1.
+        as_classes (bool): more than two numbers are classes, too. Default False.
 
     Returns:
-        Label: two values are two classes, more numbers are a number to predict.
+        Label: two values are two classes, more texts are classes, more numbers are a number to predict.
 
     Raises:
-        ValueError: there is no such column; all labels are equal; there are more than two texts; or ``positive`` or
+        ValueError: there is no such column; all labels are equal; there are too many classes; or ``positive`` or
             ``at_least`` does not divide the labels.
     """
     column = stats.column(name)
@@ -45,12 +53,41 @@ def label_of(stats: Statistics, name: str, positive: str | None = None, at_least
         return _one_text(column, name, positive)
     if _are_two(column):
         return _two(column)
-    if not column.is_numeric:
-        seen = ", ".join(text for text, _ in column.heavy[:8])
-        raise InvalidValue("--label %s: the column must have two different texts or numbers, got %s (%s): --positive "
-                           "TEXT names the one that counts as 1" % (name, _amount(column), seen))
-    return Label(column, call(column, "number"), "a number from %s to %s" % (shown(column.low), shown(column.high)),
+    if as_classes or not column.is_numeric:
+        return _classes(stats, column, name)
+    levels = round(column.distinct)
+    hint = " (--classes predicts its %d values as classes)" % levels if (
+        column.integers == column.given and column.distinct_is_exact and levels <= MOST_CLASSES) else ""
+    return Label(column, call(column, "number"), "a number from %s to %s%s" % (shown(column.low), shown(column.high), hint),
                  False)
+
+
+def _classes(stats, column, name):
+    """The texts of a column, in the order of numbers or of texts."""
+    texts = _texts(stats, column) if not column.distinct_is_exact or column.distinct > len(column.heavy) else [
+        text for text, _ in column.heavy]
+    if len(texts) > MOST_CLASSES:
+        raise InvalidValue("--label %s: the column must have at most %d different texts, got %s (%s, ...): --positive TEXT "
+                           "names the one that counts as 1" % (name, MOST_CLASSES, _amount(column), ", ".join(texts[:8])))
+    odd = next((text for text in texts if not text.isprintable()), None)
+    if odd is not None:
+        raise InvalidValue("--label %s: classes must be printable UTF-8, got %s" % (name, ascii(odd[:60])))
+    if all(re.fullmatch(r"-?\d+", text) for text in texts):
+        texts.sort(key=int)
+    else:
+        texts.sort()
+    named = "" if isinstance(column.key, str) else ", name=%r" % ("column_%s" % column.name)
+    code = wrapped_list("schema.label(%r%s, classes=[" % (column.key, named), texts, "])")
+    shown_texts = ", ".join(texts[:4]) + (", ..." if len(texts) > 4 else "")
+    return Label(column, code, "one of %d classes: %s" % (len(texts), shown_texts), False, len(texts))
+
+
+def _texts(stats, column):
+    """The different texts of a column that has more than the statistics keep; a few more than allowed at most."""
+    found: set[str] = set()
+    for path in stats.files:
+        found.update(text for text in column_texts(path, stats.form, column.number, found, MOST_CLASSES) if text)
+    return list(found)
 
 
 def _amount(column):

@@ -29,6 +29,7 @@ class Plan(NamedTuple):
     rows: int
     in_memory: bool
     folder: str             # of the model
+    split_by: str | int | None = None   # column whose lines are wholly in one share
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -49,12 +50,16 @@ def csv_script(plan: Plan, form: Form, label: Label, proposed: Sequence[Proposal
         lines += ["# the groups of GAUC", call(group, "text", name=group_name) + ".hash(2 ** 62)"]
     values = {"SCHEMA": "\n".join(lines), "GROUP_NAME": repr(group_name),
               "LABEL": repr(name_of(label.column)), "NUMBERS": _listed("numbers", numbers),
-              "CATEGORIES": _listed("categories", categories)}
-    if label.two_classes:
+              "CATEGORIES": _listed("categories", categories), "CLASSES_LINE": "CLASSES = schema[label].size\n" if label.classes else ""}
+    models = templates.MODELS
+    if label.classes:
+        models = templates.CLASS_MODELS
+        loss = templates.SOFTMAX
+    elif label.two_classes:
         loss = _classes('fluid.layers.cast(inputs[label], "float32")', group is not None, templates.MINIMIZE)
     else:
         loss = filled(templates.NUMBERS, {"MEAN": "%.6g" % label.column.mean, "SCALE": "%.6g" % label.column.deviation})
-    return _whole(plan, filled(templates.COLUMNS, values) + "\n" + templates.MODELS[plan.model] + loss,
+    return _whole(plan, filled(templates.COLUMNS, values) + "\n" + models[plan.model] + loss,
                   ", schema=schema")
 
 
@@ -104,6 +109,8 @@ def _whole(plan: Plan, middle: str, save: str, penalized: bool = False) -> str:
               "IN_MEMORY": ", in memory" if plan.in_memory else ", in the order of the files",
               "LOAD": "    data.load_into_memory()\n" if plan.in_memory else "",
               "SHUFFLE": "            data.local_shuffle()\n" if plan.in_memory else "",
+              "BY": "" if plan.split_by is None else " of %s" % ascii(plan.split_by)[:30],
+              "COLUMN": "" if plan.split_by is None else ", column=%r" % (plan.split_by,),
               "FOLDER": repr(plan.folder), "SAVE": save, **_fit(plan, train_end, penalized)}
     return filled(templates.HEAD, values) + middle + filled(templates.TAIL, values)
 
@@ -120,6 +127,8 @@ def _schema(form, proposed):
             if bounds:
                 categories.append(name_of(one.column) + "_bucket")
                 lines += _bucket(one.column, bounds, categories[-1])
+        elif one.kind == "date":
+            categories += [features.date_name(one.column, part) for part in one.steps.split()]
         elif one.kind != "ignored":
             categories.append(name_of(one.column))
     return lines, numbers, categories

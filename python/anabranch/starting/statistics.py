@@ -143,6 +143,41 @@ def first_line(path: str) -> str:
     return line.decode("utf-8-sig", "replace").rstrip("\r\n")
 
 
+def column_texts(path: str, form: Form, number: int, known: set[str], most: int) -> set[str]:
+    """The different texts of a column.
+
+    Args:
+        path (str): a file of text, which gzip may have compressed.
+        form (Form): its separator and header.
+        number (int): number of the column.
+        known (set of str): texts of other files.
+        most (int): the search ends when there are more than this number of texts, also counting ``known``.
+
+    Returns:
+        set of str: the texts.
+
+    Raises:
+        ValueError: the file is a zstd file.
+    """
+    with open(path, "rb") as file:
+        magic = file.read(4)
+    if magic == b"\x28\xb5\x2f\xfd":
+        raise InvalidValue("%s: more than %d classes are not supported in zstd files: decompress it" % (path, HEAVY))
+    opened: Any = gzip.open if magic[:2] == b"\x1f\x8b" else open
+    found: set[str] = set()
+    quoting: Any = csv.QUOTE_NONE if form.separator == "\t" else csv.QUOTE_MINIMAL
+    with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        rows = csv.reader(file, delimiter=form.separator, quoting=quoting)
+        if form.header:
+            next(rows, None)
+        for row in rows:
+            if number < len(row):
+                found.add(row[number])
+                if len(found) > most and len(found | known) > most:
+                    break
+    return found
+
+
 def form_of(path: str, separator: str | None = None, header: bool | None = None) -> Form:
     """Detects the separator and the header of a file.
 

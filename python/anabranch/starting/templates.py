@@ -12,7 +12,7 @@ import anabranch.fluid as fluid
 from anabranch.callbacks import BestModel, EarlyStopping
 
 FILES = @FILES@
-# Files, and shares of their lines (by hash): to train, to stop early, to test.
+# Files, and shares of their lines (by hash@BY@): to train, to stop early, to test.
 TRAIN = FILES, 0, @TRAIN_END@
 VALID = FILES, @TRAIN_END@, @VALID_END@
 TEST = @TEST@
@@ -27,7 +27,7 @@ COLUMNS = '''
 # ---- columns
 @SCHEMA@
 label, group = @LABEL@, @GROUP_NAME@
-numbers = @NUMBERS@
+@CLASSES_LINE@numbers = @NUMBERS@
 # Ids, also of lists and of buckets of numbers.
 categories = @CATEGORIES@
 inputs = schema.inputs()
@@ -55,6 +55,16 @@ def pairs(vectors):
     twice = fluid.layers.elementwise_sub(square, squares)
     return fluid.layers.scale(
         fluid.layers.reduce_sum(twice, dim=1, keep_dim=True), 0.5)
+
+'''
+
+PAIRS_OF_CLASSES = '''
+def pairs(vectors):
+    """The sum of the products of all pairs of vectors, [batch, width]."""
+    square = fluid.layers.square(fluid.layers.sums(vectors))
+    squares = fluid.layers.sums([fluid.layers.square(v) for v in vectors])
+    return fluid.layers.scale(
+        fluid.layers.elementwise_sub(square, squares), 0.5)
 
 '''
 
@@ -110,6 +120,34 @@ def model():
     return fluid.layers.fc(fluid.layers.concat([x, deep(x0)], 1), 1)
 
 ''',
+}
+
+CLASS_MODELS = {
+    "lr": '''
+def model():
+    """A weight for each id, number and class, [batch, classes]."""
+    parts = [embed(name, CLASSES) for name in categories]
+    if dense:
+        parts.append(fluid.layers.fc(fluid.layers.concat(dense, 1), CLASSES))
+    bias = fluid.layers.create_parameter([CLASSES], "float32", is_bias=True)
+    return fluid.layers.elementwise_add(fluid.layers.sums(parts), bias)
+
+''',
+    "deepfm": PAIRS_OF_CLASSES + DEEP + '''
+def model():
+    """Weights, pairs of embeddings and a dense network, [batch, classes]."""
+    vectors = [embed(name, WIDTH) for name in categories]
+    parts = [embed(name, CLASSES) for name in categories]
+    last = [deep(fluid.layers.concat(vectors + dense, 1))]
+    if len(vectors) > 1:
+        last.append(pairs(vectors))
+    last = fluid.layers.fc(fluid.layers.concat(last, 1), CLASSES)
+    return fluid.layers.sums(parts + [last])
+
+''',
+    "dcn": MODELS["dcn"].replace("[batch, 1]", "[batch, classes]").replace(
+        "fluid.layers.fc(fluid.layers.concat([x, deep(x0)], 1), 1)",
+        "fluid.layers.fc(fluid.layers.concat([x, deep(x0)], 1), CLASSES)"),
 }
 
 LIBSVM = '''
@@ -229,6 +267,32 @@ penalty = fluid.layers.scale(fluid.layers.elementwise_mul(l2, squares), 0.5)
 fluid.optimizer.Adam(RATE).minimize(fluid.layers.elementwise_add(loss, penalty))
 '''
 
+SOFTMAX = '''
+# ---- loss and metrics; the label is one of CLASSES
+score = model()
+answer = fluid.layers.softmax(score)
+loss = fluid.layers.mean(
+    fluid.layers.softmax_with_cross_entropy(score, inputs[label]))
+accuracy = fluid.layers.accuracy(answer, inputs[label])
+test_program = program.clone(for_test=True)
+fluid.optimizer.Adam(RATE, lazy_mode=True).minimize(loss)
+METRICS, MONITORED, MODE = ["loss", "accuracy"], "valid_loss", "min"
+
+
+def evaluate(data):
+    """Loss and accuracy of a data set."""
+    return executor.infer_from_dataset(
+        test_program, data, fetch_list=[loss, accuracy],
+        fetch_info=["loss", "accuracy"])
+
+
+def text(result):
+    """The result in words."""
+    return "test accuracy %.4f, log loss %.4f (%d classes)" % (
+        result["accuracy"], result["loss"], CLASSES)
+
+'''
+
 NUMBERS = '''
 # ---- loss and metrics; the label is a number
 MEAN, SCALE = @MEAN@, @SCALE@  # of the label
@@ -262,7 +326,7 @@ def dataset(files, begin, end):
     data.set_use_var(list(inputs.values()))
     data.set_format(format_of_lines)
     data.set_filelist(files)
-    data.set_share(begin, end)
+    data.set_share(begin, end@COLUMN@)
     data.set_batch_size(BATCH)
     data.set_bad_rows("skip", max_share=0.05)
     data.set_shuffle_seed(1)

@@ -2,12 +2,14 @@
 
     anabranch train clicks.csv --label clicked
     anabranch train ratings.csv --label rating --at-least 4 --model deepfm
+    anabranch train flowers.csv --label kind --split-by plant
     anabranch train day-*.csv --test today.csv --label income --model dcn
 
 The command proposes a schema, writes a script, and runs it. The script trains
 on a part of the lines, stops when the AUC of a second part stops improving,
-and prints the AUC of the rest. If the label is a number, it uses the root mean
-squared error instead. You can edit the script and run it again. The model takes
+and prints the AUC of the rest. If the label has more than two texts, it uses
+the log loss and the accuracy instead, and the root mean squared error if it is
+a number. You can edit the script and run it again. The model takes
 raw rows in `anabranch serve` and `anabranch.Predictor.run_rows`; a model of
 libsvm lines takes lists.
 """
@@ -28,7 +30,7 @@ from .labels import Label, label_of
 from .script import Plan, csv_script, libsvm_script
 from .statistics import Column, Statistics, expanded, read
 
-_ROLES = ("number", "category", "ignore")
+_ROLES = ("number", "category", "date", "ignore")
 #: Files above this size are streamed, in their order; others are shuffled in memory.
 _IN_MEMORY_BYTES = 1 << 30
 
@@ -67,7 +69,8 @@ def _columns(args: argparse.Namespace, files: list[str]) -> str:
     if args.label is None:
         raise InvalidValue("--label must name the column to predict")
     stats = read(files, form(files[0], args))
-    label = label_of(stats, args.label, args.positive, args.at_least)
+    split_by = None if args.split_by is None else stats.column(args.split_by).key
+    label = label_of(stats, args.label, args.positive, args.at_least, args.classes)
     kinds = _kinds(args, [str(column.key) for column in stats.columns])
     proposed = [one for one in features.proposals(stats, kinds) if one.column is not label.column]
     if all(one.kind == "ignored" for one in proposed):
@@ -76,7 +79,7 @@ def _columns(args: argparse.Namespace, files: list[str]) -> str:
             "; ".join("%s: %s" % (one.column.key, one.why) for one in proposed) or "it is the only one"))
     sys.stdout.write("%s\n\n%s\n\nlabel: %s, %s\n" % (report.heading(stats), report.columns_table(proposed), args.label,
                                                      label.says))
-    return csv_script(_plan(args, files, stats.rows, args.label), stats.form, label, proposed,
+    return csv_script(_plan(args, files, stats.rows, args.label)._replace(split_by=split_by), stats.form, label, proposed,
                       _group(args, stats, label))
 
 
@@ -91,8 +94,8 @@ def _group(args: argparse.Namespace, stats: Statistics, label: Label) -> Column 
 
 
 def _lines(args: argparse.Namespace, files: list[str]) -> str:
-    for option in ("label", "positive", "at_least", "group", *_ROLES):
-        if getattr(args, option) is not None:
+    for option in ("label", "positive", "at_least", "group", "classes", "split_by", *_ROLES):
+        if getattr(args, option) not in (None, False):
             raise InvalidValue("--%s: libsvm lines have no columns" % option.replace("_", "-"))
     lines = libsvm.read(files)
     low, high = lines.labels
@@ -132,10 +135,14 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="anabranch train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("files", nargs="+", metavar="FILE",
                       help="Files, or patterns such as 'day-*.csv'; also .gz and .zst.")
-    made.add_argument("--label", metavar="COLUMN", help="Column to predict: two values, or a number. Files without a "
+    made.add_argument("--label", metavar="COLUMN", help="Column to predict: two values, more texts (classes), or a number. Files without a "
                       "header have columns 0, 1, ...")
     made.add_argument("--positive", metavar="TEXT", help="Label that counts as 1 (default: the second of two values).")
     made.add_argument("--at-least", type=float, metavar="X", help="Labels of at least this number count as 1.")
+    made.add_argument("--classes", action="store_true", help="Numbers of the label are classes (default: a number to "
+                      "predict). Texts are classes anyway, if there are more than two.")
+    made.add_argument("--split-by", metavar="COLUMN", help="Lines with equal texts in this column, such as those of a "
+                      "user, are all in training or all in the test (default: lines are split one by one).")
     made.add_argument("--group", metavar="COLUMN", help="Column of groups, such as user ids: also prints the mean AUC "
                       "within the groups (GAUC).")
     made.add_argument("--model", choices=sorted(templates.MODELS), default="lr", help="Kind of model: logistic "
@@ -143,7 +150,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--test", nargs="+", metavar="FILE", help="Files to test on (default: a share of the lines).")
     made.add_argument("--test-share", type=float, default=0.1, metavar="S", help="Share of the lines to test on "
                       "(default: %(default)s).")
-    for role, words in zip(_ROLES, ("that are numbers", "that are categories, such as ids", "to leave out")):
+    for role, words in zip(_ROLES, ("that are numbers", "that are categories, such as ids", "that are dates or times",
+                                  "to leave out")):
         made.add_argument("--" + role, action="append", metavar="A,B", help="Columns %s." % words)
     made.add_argument("--epochs", type=int, default=30, metavar="N", help="Maximum number of epochs; training stops "
                       "when the metric of the held-out lines has not improved for two epochs (default: %(default)s).")
@@ -170,6 +178,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not 0 < args.test_share < 1 or args.epochs < 1:
         made.error("--test-share must be between 0 and 1, and --epochs at least 1, got %g and %d"
                    % (args.test_share, args.epochs))
-    if args.positive is not None and args.at_least is not None:
-        made.error("--positive and --at-least exclude each other")
+    if (args.positive is not None) + (args.at_least is not None) + args.classes > 1:
+        made.error("--positive, --at-least and --classes exclude each other")
     return ended("train", lambda: _train(args))

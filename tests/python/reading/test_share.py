@@ -100,3 +100,95 @@ def test_the_cache_keeps_shares_apart(kind, tmp_path):
 def test_mistakes(share, error):
     with pytest.raises((ValueError, TypeError), match=error):
         fluid.DatasetFactory().create_dataset().set_share(*share)
+
+
+def of_user(path, share, form="columns comma header\nx = x\ny = y", threads=1):
+    made = dataset("columns", [path], None, threads)
+    made.set_format(form)
+    made.set_share(*share[:2], column=share[2])
+    return rows(made)
+
+
+def users(path, header="user,x,y\n", user="u%d", every=7):
+    with open(path, "w") as file:
+        file.write(header + "".join((user + ",%d,%d\n") % (i % 700 // every * every, i, i) for i in range(7000)))
+    return str(path)
+
+
+@pytest.fixture
+def programs():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        yield
+
+
+def test_a_share_by_a_column_has_all_lines_of_its_texts(programs, tmp_path):
+    path = users(tmp_path / "a")
+    shares = [(0, 0.6, "user"), (0.6, 1, "user")]
+    parts = [of_user(path, share, threads=threads) for share, threads in zip(shares, (1, 3))]
+    assert sorted(sum(parts, [])) == list(range(7000))
+    found = [{row % 700 // 7 for row in part} for part in parts]
+    assert found[0].isdisjoint(found[1]) and len(found[0] | found[1]) == 100
+    assert len(found[0]) == pytest.approx(60, abs=15)
+    quoted = users(tmp_path / "b", user='"u%d"')
+    assert of_user(quoted, shares[0]) == parts[0]
+    numbered = users(tmp_path / "c", header="")
+    assert of_user(numbered, (0, 0.6, 0), "columns comma\nx = 1\ny = 2") == parts[0]
+
+
+def test_malformed_lines_are_counted_in_one_share(programs, tmp_path):
+    path = users(tmp_path / "a")
+    with open(path, "a") as file:
+        file.write("u1,2\n" * 5 + 'u1,"2\n' * 5 + "u1,2,3,4\n")
+    bad = []
+    for share in (0, 0.5, "user"), (0.5, 1, "user"):
+        made = dataset("columns", [path])
+        made.set_share(*share[:2], column=share[2])
+        made.set_bad_rows("skip")
+        rows(made)
+        bad.append(made.statistics()["bad_rows"])
+    assert sum(bad) == 11
+
+
+@pytest.mark.parametrize("form, column, message", [
+    ("columns comma header\nx = x\ny = y", "usr", "set_share: the header has no column usr: user, x, y.*did you mean use"),
+    ("columns comma\nx = 1\ny = 2", "user", "column must be a number from 0, because the format has no header"),
+    ("libsvm\ny = label\nx = index", "user", "column must be None for lines of this format"),
+    ("", "user", "column must be None for lines of this format"),
+])
+def test_a_column_that_lines_do_not_have(programs, tmp_path, form, column, message):
+    with pytest.raises(ValueError, match=message):
+        of_user(users(tmp_path / "a"), (0, 0.5, column), form)
+
+
+def test_columns_of_a_wrong_type(programs):
+    for column in 1.5, True, "":
+        with pytest.raises(TypeError, match="column must be a name"):
+            fluid.DatasetFactory().create_dataset().set_share(0, 0.5, column=column)
+
+
+def test_a_share_by_a_column_of_a_table(programs, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    import anabranch
+    path = users(tmp_path / "a.csv")
+    table = pyarrow.table({"user": ["u%d" % (i % 700 // 7 * 7) for i in range(7000)], "x": list(range(7000)),
+                           "y": list(range(7000))})
+    pyarrow.parquet.write_table(table, str(tmp_path / "a.parquet"))
+    schema = anabranch.Schema()
+    schema.integer("x"), schema.integer("y"), schema.text("user").hash(100)
+    found = []
+    for file in path, str(tmp_path / "a.parquet"):
+        made = dataset("columns", [file])
+        made.set_format(schema)
+        made.set_share(0, 0.6, column="user")
+        found.append(rows(made))
+    assert found[0] == found[1] and 0 < len(found[0]) < 7000
+    made.set_share(0, 0.6, column="x")
+    assert len(rows(made)) == pytest.approx(4200, abs=150)
+    schema = anabranch.Schema()
+    schema.integer("x"), schema.integer("y")
+    made.set_format(schema)
+    made.set_share(0, 0.6, column="user")
+    with pytest.raises(ValueError, match="column user must be one that the schema uses"):
+        rows(made)

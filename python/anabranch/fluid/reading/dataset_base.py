@@ -68,7 +68,7 @@ class DatasetBase(DatasetPasses, Described):
         self._cache = ""
         self._format = ""
         self._drop_last = False
-        self._share = (0.0, 1.0, 0)
+        self._share: Any = (0.0, 1.0, 0)    # begin, end, seed; perhaps a column
 
     # ---- Fluid's settings
 
@@ -267,7 +267,7 @@ class DatasetBase(DatasetPasses, Described):
         self._bad_rows = (policy, limit, _text(file or "", "set_bad_rows: file"))
         self._most_bad = max_share
 
-    def set_share(self, begin: float, end: float, seed: int = 0) -> None:
+    def set_share(self, begin: float, end: float, seed: int = 0, column: str | int | None = None) -> None:
         """Reads a share of the lines, chosen by their hash, so that two data sets can split the same files.
 
         Each line has a number from 0 to 1, the hash of its text. The data set reads the lines whose number is at least
@@ -279,6 +279,9 @@ class DatasetBase(DatasetPasses, Described):
             end (float): above ``begin``, at most 1. The shares (0, 0.8) and (0.8, 1) have no line in common, and all
                 lines together.
             seed (int): at least 0; another seed gives another split. Default 0.
+            column (str|int, optional): the text of this column is hashed instead of the whole line, so that all lines of
+                a user, for example, are in the same share. Its name, or its number if the format has no header. The
+                files must have columns. Default None.
 
         Raises:
             TypeError: a share is not a number.
@@ -296,7 +299,10 @@ class DatasetBase(DatasetPasses, Described):
                 raise InvalidType("set_share: %s must be a number, got %s" % (what, type(value).__name__))
         if not 0 <= begin < end <= 1:
             raise InvalidValue("set_share: begin must be below end, and both from 0 to 1, got %g and %g" % (begin, end))
-        self._share = (float(begin), float(end), whole_number(seed, "set_share: seed", 0, 2 ** 63 - 1))
+        if column is not None and (isinstance(column, bool) or not isinstance(column, (str, int)) or column == ""):
+            raise InvalidType("set_share: column must be a name (str) or a number (int), got %r" % (column,))
+        share = float(begin), float(end), whole_number(seed, "set_share: seed", 0, 2 ** 63 - 1)
+        self._share = share if column is None else (*share, str(column))
 
     def set_shuffle_seed(self, seed: int) -> None:
         """Sets the seed of all shuffles. It determines, with the number of shuffles, the order of a pass. Default 0.

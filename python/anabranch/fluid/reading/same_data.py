@@ -8,7 +8,7 @@ from typing import Any
 
 from ..user_warnings import warn
 
-Share = tuple[float, float, int]    # of the lines of a file: begin, end, seed
+Share = tuple[Any, ...]     # of the lines of a file: begin, end, seed; perhaps a column
 
 
 def conversion(feature: Mapping[str, Any]) -> Any:
@@ -60,12 +60,13 @@ def warn_of_trained_lines(trained: Mapping[str, set[Share]], files: Sequence[str
     are meant: they measure how well the model fits."""
     for path in files if trained else ():
         for other in trained.get(os.path.realpath(path), ()):
-            if other != share and (other[2] != share[2] or max(other[0], share[0]) < min(other[1], share[1])):
+            if other != share and (other[2:] != share[2:] or max(other[0], share[0]) < min(other[1], share[1])):
                 warn("infer_from_dataset: lines of %s were trained on: set_share(%s) overlaps with set_share(%s) of "
-                     "the data set to train on: give both data sets shares without a common part, and the same seed"
+                     "the data set to train on: give both data sets shares without a common part, and the same seed and column"
                      % (path, _arguments(share), _arguments(other)))
                 return
 
 
 def _arguments(share):
-    return "%g, %g%s" % (share[0], share[1], ", seed=%d" % share[2] if share[2] else "")
+    return "%g, %g%s%s" % (share[0], share[1], ", seed=%d" % share[2] if share[2] else "",
+                           ", column=%r" % share[3] if len(share) > 3 else "")
