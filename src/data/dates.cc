@@ -77,9 +77,9 @@ bool read_number(std::string_view text, size_t digits, Moment* out) {
   }
   int64_t unit = 0;
   if (digits >= 9 && digits <= 11) unit = 1;
-  if (digits == 13) unit = 1'000;
-  if (digits == 16) unit = 1'000'000;
-  if (digits == 19 && text < "9223372036854775807") unit = 1'000'000'000;
+  if (digits == 12 || digits == 13) unit = 1'000;
+  if (digits == 15 || digits == 16) unit = 1'000'000;
+  if (digits == 18 || (digits == 19 && text < "9223372036854775807")) unit = 1'000'000'000;
   if (unit == 0 || !take(&text, digits, &count)) return false;
   if (unit == 1 && take(&text, '.')) text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
   if (!text.empty()) return false;

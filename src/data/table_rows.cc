@@ -38,8 +38,11 @@ TableRows::TableRows(const Settings& settings, const ArrowSchema& table, const s
   for (const size_t at : head_.columns) sources_[at].is_needed = true;
   if (!share_.column.empty()) {
     share_column_ = share_column(share_, format_.header, names, path);
-    AB_CHECK(share_column_ < names.size() && sources_[share_column_].type, InvalidArgument,
-             "{}: set_share: column {} must be one that the schema uses", path, share_.column);
+    AB_CHECK(share_column_ < names.size(), InvalidArgument, "{}: set_share: the table has no column {}", path,
+             share_.column);
+    Source& source = sources_[share_column_];
+    const ArrowSchema& column = *table.children[share_column_];
+    if (!source.type) source.type = std::make_unique<ArrowType>(column, std::string(names[share_column_]));
   }
   if (!share_.is_whole()) return;
   std::vector<TableColumn> columns;

@@ -10,7 +10,7 @@ NAMES = (
 )
 SPLITS = "||;;,: /e.-1x\t"
 WORDS = ["red", "blue", "none", "", "7", "\u00e9t\u00e9", "e\u0301", "\U0001f600", "nul\0word", " pad ", "a,b", '"',
-         "0"]
+         "0", "2024-02-29", "2024-01-05T13:05:59Z", "1700000000"]
 TYPES = ("number", "integer", "text")
 
 
@@ -66,7 +66,9 @@ def numbers(r, feature, type_):
 def texts(r, drawn, feature):
     for step in r.sample(["missing", "required"], r.choice([0, 0, 1, 1, 2])):
         getattr(feature, step)(*([r.choice(WORDS)] if step == "missing" else []))
-    if r.random() < 0.6:
+    if r.random() < 0.1:
+        feature.date(r.choice(["hour", "weekday", "hour_of_week", "day", "month"]), others=r.random() < 0.7)
+    elif r.random() < 0.6:
         buckets = r.choice([1, 2, 10, 1000, 2**40, 2**63 - 1])
         feature.hash(buckets, *([r.choice(["salt", "", 0, 5, "\u00e9"])] if r.random() < 0.3 else []))
     else:

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy
 
-from .framework.flags import get_flags
-from .user_warnings import warn
+from .user_warnings import advise
 
 
 def _from_above(histogram):
@@ -22,10 +21,10 @@ def warn_of_one_class(what: str, positives: Any, negatives: Any) -> None:
         positives (int): number of samples with the label 1.
         negatives (int): number of samples with the label 0.
     """
-    if (positives > 0) != (negatives > 0) and get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] != "1.8.5":
-        warn("%s: the AUC is not defined, because all %d samples have the label %d: check the column of the label and "
-             "the order of the rows (a file sorted by the label must be shuffled before it is split)"
-             % (what, positives + negatives, positives > 0))
+    if (positives > 0) != (negatives > 0):
+        advise("%s: the AUC is not defined, because all %d samples have the label %d: check the column of the label "
+               "and the order of the rows (a file sorted by the label must be shuffled before it is split)"
+               % (what, positives + negatives, positives > 0))
 
 
 def roc_area(positives: Any, negatives: Any, empty: float = 0.0) -> float:

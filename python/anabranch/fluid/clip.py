@@ -11,7 +11,7 @@ from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .framework.dtype import VarType
 from .layers import check
-from .user_warnings import warn
+from .user_warnings import advise, warn
 
 if TYPE_CHECKING:
     from .framework import Parameter, Program
@@ -76,13 +76,13 @@ def _bounds(name, max, min, positive=True):
             raise Violated("%s: max must be positive when min is not given, got %s" % (name, max))
         min = -max
     elif min > max:
-        warn("%s: min is %g, above max, which is %g: gradients become max, whatever they are" % (name, min, max))
+        advise("%s: min is %g, above max, which is %g: gradients become max, whatever they are" % (name, min, max))
     return float(max), float(min)
 
 
 def _norm(name, value):
     if not float(value) > 0:
-        warn("%s: clip_norm is %g, so that nothing is learned: pass a norm above 0, such as 1.0" % (name, value))
+        advise("%s: clip_norm is %g, so that nothing is learned: pass a norm above 0, such as 1.0" % (name, value))
     return float(value)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from . import before_run
 from .framework import Parameter, Program
-from .layers import check
-from .user_warnings import warn
+from .user_warnings import advise
 
 #: Scope -> names that have been loaded into it.
 _NAMES: dict[int, set[str]] = {}
@@ -51,7 +50,7 @@ class _Check:
 
     def __call__(self, program: Program, scope: Any) -> None:
         lost = sorted(self._names & initialized(program)) if scope.id == self._scope else []
-        if lost and not check.exact_fluid():
-            warn("Executor.run: this program initializes %s%s, whose values were loaded from %s and are lost: run the "
-                 "startup program first, and load afterwards"
-                 % (", ".join(lost[:3]), ", ..." if len(lost) > 3 else "", self._source))
+        if lost:
+            advise("Executor.run: this program initializes %s%s, whose values were loaded from %s and are lost: run "
+                   "the startup program first, and load afterwards"
+                   % (", ".join(lost[:3]), ", ..." if len(lost) > 3 else "", self._source))

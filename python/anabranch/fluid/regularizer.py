@@ -10,14 +10,15 @@ from .described import Described
 from .errors import NotOffered, Violated
 from .framework.dtype import VarType
 from .framework.variable import is_growable
-from .user_warnings import warn
+from .user_warnings import advise
 
 __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
 
 
 def _warn_of_growth(name, coefficient):
     if isinstance(coefficient, (int, float)) and coefficient < 0:
-        warn("%s: regularization_coeff is %g, so that the weights grow: pass a coefficient above 0" % (name, coefficient))
+        advise("%s: regularization_coeff is %g, so that the weights grow: pass a coefficient above 0"
+               % (name, coefficient))
 
 
 class WeightDecayRegularizer(Described):

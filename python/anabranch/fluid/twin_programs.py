@@ -10,8 +10,7 @@ import numpy as np
 from . import loaded_values
 from .framework import Program
 from .framework.pruning import update_ops
-from .layers import check
-from .user_warnings import warn
+from .user_warnings import advise
 
 #: Scope -> programs with parameters that have run in it.
 _SEEN: dict[int, weakref.WeakSet[Any]] = {}
@@ -25,16 +24,16 @@ def note(program: Program, scope: Any) -> None:
         program (Program): the program.
         scope (Scope): the scope of its parameters.
     """
-    if program in program._test_programs or not _form(program) or check.exact_fluid():
+    if program in program._test_programs or not _form(program):
         return      # a clone for tests has the parameters of its original
     seen = _SEEN.setdefault(scope.id, weakref.WeakSet())
     for other in list(seen):
         training, testing = (other, program) if _trains(other) else (program, other)
         if _trains(training) and not _trains(testing) and _is_untrained_twin(testing, training, seen, scope):
-            warn("Executor.run: the program has parameters of its own (%s), which nothing has trained or loaded, beside "
-                 "those of the same network that is trained (%s): to evaluate, do not build the network again but use "
-                 "program.clone(for_test=True), or give both networks the same names with fluid.unique_name.guard() or "
-                 "param_attr" % (_some(testing), _some(training)))
+            advise("Executor.run: the program has parameters of its own (%s), which nothing has trained or loaded, "
+                   "beside those of the same network that is trained (%s): to evaluate, do not build the network again "
+                   "but use program.clone(for_test=True), or give both networks the same names with "
+                   "fluid.unique_name.guard() or param_attr" % (_some(testing), _some(training)))
             seen.discard(testing)   # one warning
             break
     seen.add(program)

@@ -8,7 +8,6 @@ from ..fluid.errors import InvalidValue
 from .features import call, shown, wrapped_list
 from .statistics import Column, Statistics, column_texts
 
-
 #: Number of classes that a label may have.
 MOST_CLASSES = 1000
 
@@ -58,8 +57,8 @@ def label_of(stats: Statistics, name: str, positive: str | None = None, at_least
     levels = round(column.distinct)
     hint = " (--classes predicts its %d values as classes)" % levels if (
         column.integers == column.given and column.distinct_is_exact and levels <= MOST_CLASSES) else ""
-    return Label(column, call(column, "number"), "a number from %s to %s%s" % (shown(column.low), shown(column.high), hint),
-                 False)
+    return Label(column, call(column, "number"),
+                 "a number from %s to %s%s" % (shown(column.low), shown(column.high), hint), False)
 
 
 def _classes(stats, column, name):
@@ -67,8 +66,9 @@ def _classes(stats, column, name):
     texts = _texts(stats, column) if not column.distinct_is_exact or column.distinct > len(column.heavy) else [
         text for text, _ in column.heavy]
     if len(texts) > MOST_CLASSES:
-        raise InvalidValue("--label %s: the column must have at most %d different texts, got %s (%s, ...): --positive TEXT "
-                           "names the one that counts as 1" % (name, MOST_CLASSES, _amount(column), ", ".join(texts[:8])))
+        raise InvalidValue("--label %s: the column must have at most %d different texts, got %s (%s, ...): --positive "
+                           "TEXT names the one that counts as 1"
+                           % (name, MOST_CLASSES, _amount(column), ", ".join(texts[:8])))
     odd = next((text for text in texts if not text.isprintable()), None)
     if odd is not None:
         raise InvalidValue("--label %s: classes must be printable UTF-8, got %s" % (name, ascii(odd[:60])))

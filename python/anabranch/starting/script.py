@@ -50,7 +50,8 @@ def csv_script(plan: Plan, form: Form, label: Label, proposed: Sequence[Proposal
         lines += ["# the groups of GAUC", call(group, "text", name=group_name) + ".hash(2 ** 62)"]
     values = {"SCHEMA": "\n".join(lines), "GROUP_NAME": repr(group_name),
               "LABEL": repr(name_of(label.column)), "NUMBERS": _listed("numbers", numbers),
-              "CATEGORIES": _listed("categories", categories), "CLASSES_LINE": "CLASSES = schema[label].size\n" if label.classes else ""}
+              "CATEGORIES": _listed("categories", categories),
+              "CLASSES_LINE": "CLASSES = schema[label].size\n" if label.classes else ""}
     models = templates.MODELS
     if label.classes:
         models = templates.CLASS_MODELS

@@ -79,8 +79,8 @@ def _columns(args: argparse.Namespace, files: list[str]) -> str:
             "; ".join("%s: %s" % (one.column.key, one.why) for one in proposed) or "it is the only one"))
     sys.stdout.write("%s\n\n%s\n\nlabel: %s, %s\n" % (report.heading(stats), report.columns_table(proposed), args.label,
                                                      label.says))
-    return csv_script(_plan(args, files, stats.rows, args.label)._replace(split_by=split_by), stats.form, label, proposed,
-                      _group(args, stats, label))
+    return csv_script(_plan(args, files, stats.rows, args.label)._replace(split_by=split_by), stats.form, label,
+                      proposed, _group(args, stats, label))
 
 
 def _group(args: argparse.Namespace, stats: Statistics, label: Label) -> Column | None:
@@ -135,8 +135,8 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="anabranch train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("files", nargs="+", metavar="FILE",
                       help="Files, or patterns such as 'day-*.csv'; also .gz and .zst.")
-    made.add_argument("--label", metavar="COLUMN", help="Column to predict: two values, more texts (classes), or a number. Files without a "
-                      "header have columns 0, 1, ...")
+    made.add_argument("--label", metavar="COLUMN", help="Column to predict: two values, more texts (classes), or a "
+                      "number. Files without a header have columns 0, 1, ...")
     made.add_argument("--positive", metavar="TEXT", help="Label that counts as 1 (default: the second of two values).")
     made.add_argument("--at-least", type=float, metavar="X", help="Labels of at least this number count as 1.")
     made.add_argument("--classes", action="store_true", help="Numbers of the label are classes (default: a number to "

@@ -172,7 +172,7 @@ WARNED = [
     (a_salt_that_follows_the_column, r'values to user by \[\["hash", 100, \["user_id"\]\]\], but'),
     (label_as_a_feature, "the feature again reads the column clicked of the label clicked"),
     (shares_that_overlap, r"lines of ./a.csv were trained on: set_share\(0.7, 1\) overlaps with set_share\(0, 0.8\)"),
-    (shares_of_two_seeds, r"set_share\(0.8, 1, seed=1\) overlaps with set_share\(0, 0.8\).* and the same seed and column"),
+    (shares_of_two_seeds, r"set_share\(0.8, 1, seed=1\) overlaps with set_share\(0, 0.8\).* the same seed and column"),
     (share_of_the_test_forgotten, r"set_share\(0, 1\) overlaps with set_share\(0, 0.8\)"),
     (files_that_are_not_loaded, "the records in memory are those of set_filelist and set_share before load_into"),
     (only_a_header, "train_from_dataset: the data set has no rows: 1 file of set_filelist has no lines"),

@@ -85,7 +85,7 @@ def a_sorted_file_in_memory():
     EXECUTOR.train_from_dataset(MAIN(), made)
 
 
-SORTED = r"train_from_dataset: the rows are sorted by the label \w+: those with %s come first, those with %s last.*shuffle"
+SORTED = r"train_from_dataset: the rows are sorted by the label \w+: those with %s come first, those with %s last.*shuf"
 WARNED = [(a_sorted_file, SORTED % (0, 1)), (a_large_sorted_file, SORTED % (1, 0)),
           (three_classes_in_turn, SORTED % (2, 1)), (a_file_for_each_label, SORTED % (0, 1)),
           (multi_slot_lines, SORTED % (0, 1)), (sorted_libsvm, SORTED % (0, 1)),

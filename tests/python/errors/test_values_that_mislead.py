@@ -51,17 +51,17 @@ def text(*steps):
 
 
 OF_COLUMN = [
-    ("clip to another range", number(("clip", 0, 1)), "%d", "the steps clip of the feature value make all of the first"),
+    ("clip to another range", number(("clip", 0, 1)), "%d", "the steps clip of the feature value make all of the"),
     ("bounds of another unit", number(("bucketize", [1000, 2000])), "%d", "the steps bucketize .* values equal"),
-    ("mean of another unit", number(("normalize", 0.5, 0.1)), "%d", "the mean of the first 200 values is .* far from 0"),
-    ("decimals as text", text(("hash", 1000)), "%d.25", r"numbers with decimals, .* read the column with Schema.number,"),
+    ("mean of another unit", number(("normalize", 0.5, 0.1)), "%d", "the mean of the first 200 values .* far from 0"),
+    ("decimals as text", text(("hash", 1000)), "%d.25", r"numbers with decimals, .* read the column with Schema.num"),
     ("decimal commas as text", text(("hash", 1000)), "%d,5", "Schema.number, after decimal commas have become points"),
     ("few ids", text(("hash", 10)), "u%d", "the first 200 texts have .* different values, which share 10 ids"),
     ("words for missing", text(("missing", "none"), ("hash", 1000)), "NA%.0s", "200 of the first 200 texts are 'NA'"),
 ]
 
 
-@pytest.mark.parametrize("describe, value, message", [case[1:] for case in OF_COLUMN], ids=[one[0] for one in OF_COLUMN])
+@pytest.mark.parametrize("describe, value, message", [one[1:] for one in OF_COLUMN], ids=[one[0] for one in OF_COLUMN])
 def test_columns_that_are_read_in_another_way(describe, value, message):
     with pytest.warns(UserWarning, match="a.csv: column value: .*" + message):
         read(describe, csv(value))
@@ -196,12 +196,12 @@ def input_that_is_not_needed():
 WARNED = [
     (exhausted, "DataLoader of x: the pass has no batches, but an earlier one had: the function must return a new"),
     (exhausted_in_a_program, "the pass has no batches, but an earlier one had"),
-    (lambda: list(loader(lambda: [])()), "the pass has no batches: the source has no samples"),
+    (lambda: list(loader(list)()), "the pass has no batches: the source has no samples"),
     (exhausted_in_a_loop, r"Loop.steps: there are no batches: a generator .* write loop.steps\(batches\(\)\)"),
-    (lambda: list(fluid.io.batch(lambda: range(3), 4, drop_last=True)()), "batch: the 3 samples are fewer than batch_si"),
+    (lambda: list(fluid.io.batch(lambda: range(3), 4, drop_last=True)()), "batch: the 3 samples are fewer than batch"),
     (lambda: fluid.io.shuffle(lambda: range(3), 1), "shuffle: with buf_size=1, the order stays the same"),
-    (lambda: L.cross_entropy(L.fc(x(), 1, act="softmax"), classes()), "cross_entropy: input must have a column for each"),
-    (lambda: L.softmax_with_cross_entropy(L.fc(x(), 1), classes()), "logits must have a column for each class.*sigmoid_c"),
+    (lambda: L.cross_entropy(L.fc(x(), 1, act="softmax"), classes()), "cross_entropy: input must have a column for"),
+    (lambda: L.softmax_with_cross_entropy(L.fc(x(), 1), classes()), "logits must have a column for each class.*sigm"),
     (lambda: L.accuracy(L.fc(x(), 1, act="sigmoid"), classes()), "accuracy: input must have a column for each class"),
     (lambda: fluid.optimizer.SGD(-0.1), "SGDOptimizer: learning_rate is -0.1, so that each step makes the loss larger"),
     (lambda: L.piecewise_decay([20, 10], [1.0, 0.5, 0.1]), "piecewise_decay: boundaries must rise"),
@@ -224,7 +224,7 @@ def test_a_warning_names_the_cure(mistake, message):
 
 
 def test_a_generator_instead_of_a_function():
-    with pytest.raises(TypeError, match="must be a function that returns an iterable .*, got list_iterator: pass the fun"):
+    with pytest.raises(TypeError, match="must be a function that returns an iterable .*, got list_iterator: pass the"):
         loader(iter([1]))
 
 

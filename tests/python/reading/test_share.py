@@ -150,14 +150,17 @@ def test_malformed_lines_are_counted_in_one_share(programs, tmp_path):
 
 
 @pytest.mark.parametrize("form, column, message", [
-    ("columns comma header\nx = x\ny = y", "usr", "set_share: the header has no column usr: user, x, y.*did you mean use"),
+    ("columns comma header\nx = x\ny = y", "usr", "set_share: the header has no column usr: user, x, y.*did you mean"),
     ("columns comma\nx = 1\ny = 2", "user", "column must be a number from 0, because the format has no header"),
-    ("libsvm\ny = label\nx = index", "user", "column must be None for lines of this format"),
     ("", "user", "column must be None for lines of this format"),
 ])
 def test_a_column_that_lines_do_not_have(programs, tmp_path, form, column, message):
     with pytest.raises(ValueError, match=message):
         of_user(users(tmp_path / "a"), (0, 0.5, column), form)
+    made = dataset("libsvm", [write(tmp_path / "b", "libsvm", 3)])
+    made.set_share(0, 0.5, column="user")
+    with pytest.raises(ValueError, match="column must be None for lines of this format"):
+        rows(made)
 
 
 def test_columns_of_a_wrong_type(programs):
@@ -168,13 +171,12 @@ def test_columns_of_a_wrong_type(programs):
 
 def test_a_share_by_a_column_of_a_table(programs, tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
+    parquet = pytest.importorskip("pyarrow.parquet")
     import anabranch
     path = users(tmp_path / "a.csv")
     table = pyarrow.table({"user": ["u%d" % (i % 700 // 7 * 7) for i in range(7000)], "x": list(range(7000)),
                            "y": list(range(7000))})
-    pyarrow.parquet.write_table(table, str(tmp_path / "a.parquet"))
+    parquet.write_table(table, str(tmp_path / "a.parquet"))
     schema = anabranch.Schema()
     schema.integer("x"), schema.integer("y"), schema.text("user").hash(100)
     found = []
@@ -189,6 +191,8 @@ def test_a_share_by_a_column_of_a_table(programs, tmp_path):
     schema = anabranch.Schema()
     schema.integer("x"), schema.integer("y")
     made.set_format(schema)
-    made.set_share(0, 0.6, column="user")
-    with pytest.raises(ValueError, match="column user must be one that the schema uses"):
+    made.set_share(0, 0.6, column="user")      # which the schema does not use
+    assert rows(made) == found[0]
+    made.set_share(0, 0.6, column="usr")
+    with pytest.raises(ValueError, match="set_share: the header has no column usr"):
         rows(made)

@@ -147,7 +147,7 @@ def test_prose_becomes_words_and_other_text_does_not(tmp_path):
     assert (prose.words, prose.phrases) == (sum(len(text.split()) for text in columns["prose"]), 2000)
     assert prose.distinct_words == 200 and prose.spelled == prose.words and stats.column("time").spelled == 0
     proposed = features.proposals(stats)
-    assert [one.kind for one in proposed] == ["words", "ignored", "hash", "ignored"]
+    assert [one.kind for one in proposed] == ["words", "date", "hash", "ignored"]
     names = {"anabranch": anabranch}
     exec(features.schema_code(stats.form, proposed), names)    # noqa: S102 - the command prints it to be pasted
     assert names["schema"].transform("prose", columns["prose"]).lod()[0][-1] == prose.words

@@ -251,7 +251,6 @@ MISTAKES = [
     (["clicks.csv", "--label", "clicked", "--group", "clicked"], "--group clicked: a group needs a label of two"),
     (["numbers.csv", "--label", "y", "--group", "x"], "--group x: a group needs a label of two classes"),
     (["one.libsvm", "--group", "x"], "--group: libsvm lines have no columns"),
-    (["many.csv", "--label", "y"], r"two different texts or numbers, got 3 \(a, b, c\): --positive"),
     (["many.csv", "--label", "y", "--positive", "d"], "no label of y has this text; there are a, b, c"),
     (["many.csv", "--label", "y", "--at-least", "2"], "the column y must have numbers, got a"),
     (["numbers.csv", "--label", "y", "--at-least", "9"], "above the smallest label, 3, and at most the largest one, 5"),

@@ -14,7 +14,7 @@ from ..errors import RELATIVE, InvalidType, InvalidValue, MissingFile, also
 from ..framework import Program, Variable, VarType, get_flags, program_guard
 from ..reading.same_data import warn_of_other_features
 from ..scope import global_scope
-from ..user_warnings import warn
+from ..user_warnings import advise, warn
 from . import integer_weights
 from .variables import _chosen, _valid_program, check_executor, is_persistable, load_persistables, write_vars
 
@@ -129,8 +129,8 @@ def _warn_of_unfed(saved, feeds, targets, variables):
         name in op.input_arg_names for op in saved.global_block().ops if op.type not in ("feed", "fetch"))
         and name not in {target.name for target in targets}]
     if unused:
-        warn("save_inference_model: %s %s not needed for %s, but every request must have it: leave it out of "
-             "feeded_var_names" % (", ".join(unused), "is" if len(unused) == 1 else "are",
+        advise("save_inference_model: %s %s not needed for %s, but every request must have it: leave it out of "
+               "feeded_var_names" % (", ".join(unused), "is" if len(unused) == 1 else "are",
                                    ", ".join(target.name for target in targets)))
     if unfed:
         warn("save_inference_model: %s cannot be computed without %s, which feeded_var_names lacks: add it, or save "

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InvalidValue
 from ..explained import explain
 from ..framework import Variable, default_main_program
-from ..user_warnings import warn
+from ..user_warnings import advise
 from . import check
 from ._generated_elementwise import elementwise_min
 from ._generated_functions import ceil, cos, exp, floor
@@ -203,8 +203,8 @@ def piecewise_decay(boundaries: Sequence[Any], values: Sequence[Any]) -> Variabl
         raise InvalidValue("piecewise_decay: values must be one longer than boundaries, got %d and %d"
                            % (len(values), len(boundaries)))
     if sorted(boundaries) != list(boundaries):
-        warn("piecewise_decay: boundaries must rise, got %s: a step takes the rate of the first boundary above it, so "
-             "that others are never used" % (list(boundaries),))
+        advise("piecewise_decay: boundaries must rise, got %s: a step takes the rate of the first boundary above it, "
+               "so that others are never used" % (list(boundaries),))
     step = _decay_step_counter()
     rate = create_global_var(shape=[1], value=0.0, dtype="float32", persistable=True, name="learning_rate")
     with Switch() as switch:

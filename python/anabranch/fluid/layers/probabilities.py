@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..framework import Parameter
-from ..user_warnings import warn
+from ..user_warnings import advise, warn
 
 _OF_LOGITS = {"softmax_with_cross_entropy": "logits", "sigmoid_cross_entropy_with_logits": "x"}
 _OF_PROBABILITIES = {"cross_entropy": ("input", "softmax_with_cross_entropy"),
@@ -25,9 +25,9 @@ def check(layer: str, argument: str, value: Any) -> None:
         value (Variable): the argument.
     """
     if _OF_CLASSES.get(layer) == argument and tuple(value.shape[1:]) == (1,):
-        warn("%s: %s must have a column for each class, but %s has only one, so that the result is always the same: for "
-             "two classes, pass 2 columns%s"
-             % (layer, argument, value.name, "" if layer == "accuracy" else ", or use sigmoid_cross_entropy_with_logits"))
+        other = "" if layer == "accuracy" else ", or use sigmoid_cross_entropy_with_logits"
+        advise("%s: %s must have a column for each class, but %s has only one, so that the result is always the same: "
+               "for two classes, pass 2 columns%s" % (layer, argument, value.name, other))
         return
     if _OF_LOGITS.get(layer) == argument:
         made = _producer(value)

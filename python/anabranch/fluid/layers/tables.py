@@ -8,7 +8,7 @@ from .. import growable_table
 from ..errors import InvalidValue
 from ..explained import explain
 from ..layer_helper import LayerHelper
-from ..user_warnings import warn
+from ..user_warnings import advise
 from . import check
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def lookup(op: Any, layer: Any, input: Any, size: Any, is_sparse: Any, is_distri
         raise InvalidValue("%s: padding_idx must be in [-%d, %d), got %d" % (layer, size[0], size[0], padding_idx))
     elif padding_idx < 0:
         padding_idx += size[0]
-    if isinstance(size[0], int) and size[0] >= _TALL and not is_sparse and not check.exact_fluid():
-        warn("%s: each step of training updates all %d rows of the table: pass is_sparse=True to update the rows of the "
-             "batch (with lazy_mode=True in Adam)" % (layer, size[0]))
+    if isinstance(size[0], int) and size[0] >= _TALL and not is_sparse:
+        advise("%s: each step of training updates all %d rows of the table: pass is_sparse=True to update the rows of "
+               "the batch (with lazy_mode=True in Adam)" % (layer, size[0]))
     weight = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=dtype, is_bias=False)
     out = helper.create_variable_for_type_inference(dtype)
     helper.append_op(type=op, inputs={"Ids": input, "W": weight}, outputs={"Out": out},

@@ -89,8 +89,8 @@ class Optimizer(Rated, Described):
         self.regularization = regularization
         self._grad_clip = grad_clip
         if isinstance(learning_rate, float) and learning_rate < 0:
-            user_warnings.warn("%s: learning_rate is %g, so that each step makes the loss larger: pass a rate above 0"
-                               % (type(self).__name__, learning_rate))
+            user_warnings.advise("%s: learning_rate is %g, so that each step makes the loss larger: pass a rate above 0"
+                                 % (type(self).__name__, learning_rate))
         self._learning_rate = learning_rate
         self._dtype: Any = None
         # program -> global learning rate Variable

@@ -279,8 +279,8 @@ class DatasetBase(DatasetPasses, Described):
             end (float): above ``begin``, at most 1. The shares (0, 0.8) and (0.8, 1) have no line in common, and all
                 lines together.
             seed (int): at least 0; another seed gives another split. Default 0.
-            column (str|int, optional): the text of this column is hashed instead of the whole line, so that all lines of
-                a user, for example, are in the same share. Its name, or its number if the format has no header. The
+            column (str|int, optional): the text of this column is hashed instead of the whole line, so that all lines
+                of a user, for example, are in the same share. Its name, or its number if the format has no header. The
                 files must have columns. Default None.
 
         Raises:

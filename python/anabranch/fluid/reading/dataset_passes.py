@@ -14,7 +14,7 @@ from ..._terminal import counted
 from ...progress import is_first_process
 from ..errors import InvalidValue, NotAllowed, Unsupported
 from ..layers import check
-from ..user_warnings import warn
+from ..user_warnings import advise, warn
 from . import first_lines, same_data, sampled_rows, table_files
 from .dataset_remote import RemoteFiles
 
@@ -75,8 +75,8 @@ class DatasetPasses(RemoteFiles):
         counts = Counter(map(os.path.realpath, self.filelist))
         if len(set(counts.values())) > 1 or any(len(one) > 1 for one in names.values()):
             most = max(counts, key=lambda path: counts[path])
-            warn("%s: set_filelist has %s %d times, so that its rows count more than those of other files: list each "
-                 "file once" % (what, min(names[most]), counts[most]))
+            advise("%s: set_filelist has %s %d times, so that its rows count more than those of other files: list each "
+                   "file once" % (what, min(names[most]), counts[most]))
 
     def _warn_of_format(self):
         """Warns if a schema converts values in another way than the program expects, or reads none of their texts."""
@@ -132,8 +132,8 @@ class DatasetPasses(RemoteFiles):
             self._warn_of_no_rows(what, bad)
         left = counts["rows"] % (self._batch_size or 32) if self._drop_last and self._queue is None else 0
         if left and left == counts["rows"]:
-            warn("%s: the %d rows are fewer than a batch (%d), so that drop_last leaves none: set a smaller batch size or "
-                 "set_drop_last(False)" % (what, left, self._batch_size or 32))
+            advise("%s: the %d rows are fewer than a batch (%d), so that drop_last leaves none: set a smaller batch "
+                   "size or set_drop_last(False)" % (what, left, self._batch_size or 32))
         if self._format and lines and is_first_process():
             share = " (%.2g %%)" % (100 * bad / lines) if bad else ""
             sys.stderr.write("%s: %s, %s%s, %s%s\n" % (
@@ -161,7 +161,7 @@ class DatasetPasses(RemoteFiles):
         s.silence_s, s.command_limit_s = self._limits
         s.cache_folder = self._cache
         if self._format.startswith("{"):    # a schema, with which a file may hold a table
-            s.set_open_table(table_files.opener(self._format))
+            s.set_open_table(table_files.opener(self._format, *self._share[3:]))
         s.set_share(*self._share)
         return s
 

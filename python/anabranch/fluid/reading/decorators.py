@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import arguments
 from ..errors import InvalidType, InvalidValue
-from ..user_warnings import warn
+from ..user_warnings import advise
 
 __all__ = ["ComposeNotAligned", "batch", "buffered", "cache", "chain", "compose", "firstn", "map_readers",
            "multiprocess_reader", "shuffle", "xmap_readers"]
@@ -51,8 +51,8 @@ def batch(reader: Callable[..., Any], batch_size: int, drop_last: bool = False) 
             group = list(itertools.islice(samples, size))
             if not group or (drop_last and len(group) < size):
                 if group and first:
-                    warn("batch: the %d samples are fewer than batch_size=%d, so that drop_last leaves no batch: pass a "
-                         "smaller batch_size or drop_last=False" % (len(group), size))
+                    advise("batch: the %d samples are fewer than batch_size=%d, so that drop_last leaves no batch: "
+                           "pass a smaller batch_size or drop_last=False" % (len(group), size))
                 return
             yield group
             first = False
@@ -69,8 +69,8 @@ def shuffle(reader: Any, buf_size: Any) -> Callable[..., Any]:
     """
     size = max(1, math.ceil(buf_size))
     if size == 1:
-        warn("shuffle: with buf_size=%r, the order stays the same: pass the number of samples to shuffle together, such "
-             "as 1000" % (buf_size,))
+        advise("shuffle: with buf_size=%r, the order stays the same: pass the number of samples to shuffle together, "
+               "such as 1000" % (buf_size,))
 
     def read():
         samples = iter(reader())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import EnforceNotMet
-from ..user_warnings import warn
+from ..user_warnings import advise, warn
 
 _BYTES = 1 << 16    # of a file that are looked at
 _LEAST = 20         # values of a column that say something
@@ -80,9 +80,9 @@ def warn_of_header(form: str, path: str) -> None:
     numbers = [values for values in columns.values()
                if len(values) > _LEAST and sum(map(_is_number, values[1:])) >= 0.95 * (len(values) - 1)]
     if numbers and not any(map(_is_number, heads)):
-        warn("%s: the first line seems to contain the names of the columns (%s), but the format has no header, so that "
-             "it is read as a row: pass header=True to Schema, or add the word header to the first line of the format"
-             % (path, _some(heads)))
+        advise("%s: the first line seems to contain the names of the columns (%s), but the format has no header, so "
+               "that it is read as a row: pass header=True to Schema, or add the word header to the first line of the "
+               "format" % (path, _some(heads)))
 
 
 def _texts(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Any]]:
@@ -191,13 +191,13 @@ def warn_of_odd_values(text: str, path: str) -> None:
 def _warn_of_other_bytes(path, column, values):
     odd = next((value for value in values if any("\ud800" <= letter <= "\udfff" for letter in value)), None)
     if odd is not None:
-        warn("%s: column %s: the text %s is not UTF-8, in which requests of a server and texts of Python are: they would "
-             "get other ids. Convert the file: iconv -f LATIN1 -t UTF-8" % (path, column, ascii(odd[:40])))
+        warn("%s: column %s: the text %s is not UTF-8, in which requests of a server and texts of Python are: they "
+             "would get other ids. Convert the file: iconv -f LATIN1 -t UTF-8" % (path, column, ascii(odd[:40])))
 
 
 def _warn_of_steps(path: str, feature: Mapping[str, Any], column: Any, texts: Sequence[str]) -> None:
     """Warns if the steps make equal what differs, or normalize by the mean of other numbers."""
-    from ...schema import Schema    # imports this package
+    from ...schema import Schema  # imports this package
     values = [text for text in texts if _is_number(text)]
     if len(set(values)) < _LEAST:
         return
@@ -214,6 +214,6 @@ def _warn_of_steps(path: str, feature: Mapping[str, Any], column: Any, texts: Se
              "their bounds and the unit of the column" % (path, column, steps, feature["name"], len(values),
                                                           _some(values)))
     elif feature["steps"] and feature["steps"][-1][0] == "normalize" and abs(float(made.mean())) > _FAR:
-        warn("%s: column %s: after the steps %s of the feature %s, the mean of the first %d values is %.3g, far from 0: "
-             "check the mean and the scale of normalize, and the unit of the column"
+        warn("%s: column %s: after the steps %s of the feature %s, the mean of the first %d values is %.3g, far from "
+             "0: check the mean and the scale of normalize, and the unit of the column"
              % (path, column, steps, feature["name"], len(values), float(made.mean())))

@@ -165,8 +165,8 @@ class GeneratorLoader(Described):
 
     def _check_function(self, reader):
         if not callable(reader):
-            raise InvalidType("%s: the source must be a function that returns an iterable for each pass, got %s: pass the "
-                              "function without calling it" % (self._label, type(reader).__name__))
+            raise InvalidType("%s: the source must be a function that returns an iterable for each pass, got %s: pass "
+                              "the function without calling it" % (self._label, type(reader).__name__))
 
     def _program(self):
         return self._feed_list[0].block.program if self._feed_list else None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EOFException, InvalidValue, NotAllowed
-from ..user_warnings import warn
+from ..user_warnings import advise
 from .batch_queue import BatchQueue
 from .queue_view import QueueView
 
@@ -20,7 +20,7 @@ def warn_of_no_batches(label: str, names: Sequence[str], had_batches: bool) -> N
         label (str), names (list of str): of the reader.
         had_batches (bool): whether an earlier pass had some.
     """
-    warn("%s of %s: the pass has no batches%s" % (
+    advise("%s of %s: the pass has no batches%s" % (
         label, ", ".join(names),
         ", but an earlier one had: the function must return a new iterator in each call, not one that is exhausted"
         if had_batches else ": the source has no samples, or fewer than a batch (drop_last)"))

@@ -62,8 +62,8 @@ def warn_of_trained_lines(trained: Mapping[str, set[Share]], files: Sequence[str
         for other in trained.get(os.path.realpath(path), ()):
             if other != share and (other[2:] != share[2:] or max(other[0], share[0]) < min(other[1], share[1])):
                 warn("infer_from_dataset: lines of %s were trained on: set_share(%s) overlaps with set_share(%s) of "
-                     "the data set to train on: give both data sets shares without a common part, and the same seed and column"
-                     % (path, _arguments(share), _arguments(other)))
+                     "the data set to train on: give both data sets shares without a common part, and the same seed "
+                     "and column" % (path, _arguments(share), _arguments(other)))
                 return
 
 

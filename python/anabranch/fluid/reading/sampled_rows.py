@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import _core
 from ..errors import EnforceNotMet
-from ..user_warnings import warn
+from ..user_warnings import advise
 
 _BLOCKS, _BLOCK_BYTES = 16, 1 << 13     # that are read of all files
 _LEAST_ROWS, _LEAST_OF_A_LABEL = 100, 10
@@ -73,7 +73,7 @@ def warn_of_rows(what: str, files: Sequence[str], settings: Any, dense: Sequence
         if name in values and values[name].shape[1] == 1:
             others = {other: column for other, column in values.items() if other not in labels}
             for why in _faults(labels[name], values[name][:, 0], others, are_all, in_order):
-                warn("%s: %s" % (what, why))
+                advise("%s: %s" % (what, why))
 
 
 def _faults(label: Label, values: Any, others: Mapping[str, Any], are_all: bool, in_order: bool) -> Iterator[str]:
@@ -82,17 +82,18 @@ def _faults(label: Label, values: Any, others: Mapping[str, Any], are_all: bool,
     if len(counting) < _LEAST_ROWS:
         return
     if label.of_two and (kinds[0] < 0 or kinds[-1] > 1):
-        yield ("the label %s must be from 0 to 1 for %s, got %g to %g: check the order of the columns or slots; map two "
-               "classes to 0 and 1" % (label.name, label.of_two, kinds[0], kinds[-1]))
+        yield ("the label %s must be from 0 to 1 for %s, got %g to %g: check the order of the columns or slots; map "
+               "two classes to 0 and 1" % (label.name, label.of_two, kinds[0], kinds[-1]))
         return
     if len(kinds) == 1 and are_all:
-        yield "all rows have the label %s %g, so that there is nothing to learn: check its column" % (label.name, kinds[0])
+        yield ("all rows have the label %s %g, so that there is nothing to learn: check its column"
+               % (label.name, kinds[0]))
     if len(kinds) < 2 or counts.min() < _LEAST_OF_A_LABEL:
         return
     if in_order and np.count_nonzero(counting[1:] != counting[:-1]) < len(kinds):
-        yield ("the rows are sorted by the label %s: those with %g come first, those with %g last, so that the last rows "
-               "decide what is learned. Load them into an InMemoryDataset and call local_shuffle(), or shuffle the "
-               "lines of the files" % (label.name, counting[0], counting[-1]))
+        yield ("the rows are sorted by the label %s: those with %g come first, those with %g last, so that the last "
+               "rows decide what is learned. Load them into an InMemoryDataset and call local_shuffle(), or shuffle "
+               "the lines of the files" % (label.name, counting[0], counting[-1]))
     for name, column in others.items():
         same = np.flatnonzero((column == values[:, None]).all(axis=0))
         if len(same):

@@ -21,9 +21,11 @@ def columns_of(schema: str) -> list[str] | None:
     return list(dict.fromkeys(columns)) if all(isinstance(column, str) for column in columns) else None
 
 
-def _columns_to_read(schema: str, names: list[str]) -> list[str] | None:
+def _columns_to_read(schema: str, names: list[str], column: str | None) -> list[str] | None:
     """list of str: None for all; so it is if the file lacks one, which the reader names."""
     used = columns_of(schema)
+    if used is not None and column is not None:
+        used = list(dict.fromkeys([*used, column]))
     return None if used is None or not set(used) <= set(names) else used
 
 
@@ -43,32 +45,33 @@ def _dictionaries(metadata: Any, used: list[str] | None) -> list[str]:
     return found
 
 
-def _parquet(path: str, schema: str) -> tuple[Any, Any, int]:
+def _parquet(path: str, schema: str, column: str | None) -> tuple[Any, Any, int]:
     """(schema of the file, iterator of its batches, number of rows); at no time more than some pages of each column are
     in memory."""
     from pyarrow import parquet
     metadata = parquet.read_metadata(path)
-    some = _columns_to_read(schema, metadata.schema.to_arrow_schema().names)
+    some = _columns_to_read(schema, metadata.schema.to_arrow_schema().names, column)
     file = parquet.ParquetFile(path, metadata=metadata, buffer_size=_BUFFER_BYTES,
                                read_dictionary=_dictionaries(metadata, some))
     return file.schema_arrow, file.iter_batches(_ROWS_OF_BATCH, columns=some), metadata.num_rows
 
 
-def _arrow(path: str, schema: str) -> tuple[Any, Any, int]:
+def _arrow(path: str, schema: str, column: str | None) -> tuple[Any, Any, int]:
     from pyarrow import OSFile, dataset, ipc
     names = ipc.open_file(OSFile(path)).schema.names
-    some = _columns_to_read(schema, names)
+    some = _columns_to_read(schema, names, column)
     fields = None if some is None else [number for number, name in enumerate(names) if name in some]
     file = ipc.open_file(OSFile(path), options=ipc.IpcReadOptions(included_fields=fields))
     return (file.schema, (file.get_batch(number) for number in range(file.num_record_batches)),
             dataset.dataset(path, format="ipc").count_rows())
 
 
-def opener(schema: str) -> Any:
+def opener(schema: str, column: str | None = None) -> Any:
     """callable: opens the file of a path. It returns an object with ``__arrow_c_stream__``, and the number of rows.
 
     Args:
         schema (str): the schema of the data set as JSON.
+        column (str, optional): column of the data set's share.
     """
     def open_table(path: str) -> tuple[Any, int]:
         try:
@@ -79,7 +82,7 @@ def opener(schema: str) -> Any:
         with open(path, "rb") as file:
             read = _parquet if file.read(4) == b"PAR1" else _arrow
         try:
-            whole, batches, rows = read(path, schema)
+            whole, batches, rows = read(path, schema, column)
             first = next(batches, None)
             if first is None:
                 return whole.empty_table(), rows

@@ -12,8 +12,7 @@ from typing import Any, TypeVar, cast
 
 from .. import before_run
 from ..framework.pruning import update_ops
-from ..layers import check
-from ..user_warnings import warn
+from ..user_warnings import advise
 
 _CURE = ": evaluate with program.clone(for_test=True)"
 #: A word of a file's name by which its owner says that it is not for training.
@@ -30,8 +29,8 @@ def testing(what: str) -> Iterator[None]:
         what (str): where the data come from, for the message.
     """
     def look(program: Any, scope: Any) -> None:
-        if update_ops(program) and not check.exact_fluid():
-            warn("Executor.run: the program trains on the data of %s%s" % (what, _CURE))
+        if update_ops(program):
+            advise("Executor.run: the program trains on the data of %s%s" % (what, _CURE))
     key = "test", next(_numbers)
     before_run.wait(key, look)
     try:
@@ -65,8 +64,8 @@ def warn_of_test_files(trained: Mapping[str, Any], files: Sequence[str]) -> None
     """Warns if a pass trains on files whose names say that they are for tests, after one on others that do not."""
     others = [path for path in trained if not _is_for_tests(path)]
     if files and others and all(_is_for_tests(path) and os.path.realpath(path) not in trained for path in files):
-        warn("train_from_dataset: the program, which was trained on %s, now trains on %s, too%s and infer_from_dataset"
-             % (os.path.basename(others[0]), files[0], _CURE))
+        advise("train_from_dataset: the program, which was trained on %s, now trains on %s, too%s and "
+               "infer_from_dataset" % (os.path.basename(others[0]), files[0], _CURE))
 
 
 def _is_for_tests(path):
