@@ -75,9 +75,10 @@ def _bounds(name, max, min, positive=True):
         if positive and not max > 0.0:
             raise Violated("%s: max must be positive when min is not given, got %s" % (name, max))
         min = -max
-    elif min > max:
+    max, min = float(max), float(min)
+    if min > max:
         advise("%s: min is %g, above max, which is %g: gradients become max, whatever they are" % (name, min, max))
-    return float(max), float(min)
+    return max, min
 
 
 def _norm(name, value):

@@ -225,7 +225,7 @@ def test_a_warning_names_the_cure(mistake, message):
 
 def test_a_generator_instead_of_a_function():
     with pytest.raises(TypeError, match="must be a function that returns an iterable .*, got list_iterator: pass the"):
-        loader(iter([1]))
+        list(loader(iter([1]))())
 
 
 def test_right_arguments_get_no_warning():

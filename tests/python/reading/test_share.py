@@ -157,6 +157,9 @@ def test_malformed_lines_are_counted_in_one_share(programs, tmp_path):
 def test_a_column_that_lines_do_not_have(programs, tmp_path, form, column, message):
     with pytest.raises(ValueError, match=message):
         of_user(users(tmp_path / "a"), (0, 0.5, column), form)
+
+
+def test_libsvm_lines_have_no_column(programs, tmp_path):
     made = dataset("libsvm", [write(tmp_path / "b", "libsvm", 3)])
     made.set_share(0, 0.5, column="user")
     with pytest.raises(ValueError, match="column must be None for lines of this format"):

@@ -126,16 +126,15 @@ class GeneratorLoader(Described):
             [[2, 2], [2, 2]]
         """
         require(batch_size > 0, "%s: batch_size must be at least 1, got %s" % (self._label, batch_size))
-        self._check_function(reader)
-        return self.set_sample_list_generator(batched(reader, batch_size, drop_last), places)
+        return self.set_sample_list_generator(
+            batched(lambda: self._call(reader), batch_size, drop_last), places)
 
     def set_sample_list_generator(self, reader: Any, places: Any = None) -> GeneratorLoader:
         """Sets a source of batches that are lists of samples. Arguments and result as for ``set_sample_generator``."""
-        self._check_function(reader)
         feeder = DataFeeder(self._feed_list, _core.CPUPlace(), self._program())
 
         def batches():
-            for samples in reader():
+            for samples in self._call(reader):
                 feed = feeder.feed(samples)
                 yield [feed[name] for name in self._names]
 
@@ -155,18 +154,18 @@ class GeneratorLoader(Described):
         Raises:
             AssertionError: an iterable loader has no places.
         """
-        self._check_function(reader)
-
         def batches():
-            for number, batch in enumerate(reader()):
+            for number, batch in enumerate(self._call(reader)):
                 yield ready_tensors(batch, number, self._names, self._label)
 
         return self._set(batches, places)
 
-    def _check_function(self, reader):
+    def _call(self, reader):
+        """A new iterable of the source."""
         if not callable(reader):
             raise InvalidType("%s: the source must be a function that returns an iterable for each pass, got %s: pass "
                               "the function without calling it" % (self._label, type(reader).__name__))
+        return reader()
 
     def _program(self):
         return self._feed_list[0].block.program if self._feed_list else None
