@@ -23,17 +23,18 @@ class Lines(NamedTuple):
     labels: list[float]     # the different ones: two
 
 
-def read(files: Sequence[str]) -> Lines:
+def read(files: Sequence[str], both_labels: bool = True) -> Lines:
     """Reads files once.
 
     Args:
         files (list of str): paths.
+        both_labels (bool): whether there must be two different labels. Default True.
 
     Returns:
         Lines: rows, malformed lines, indices and labels.
 
     Raises:
-        ValueError: there is no well-formed line, or there are not two different labels.
+        ValueError: there is no well-formed line, or there are not two different labels where there must be.
         NotImplementedError: an index is too large for a table.
     """
     rows, bad, highest, lowest, labels = 0, 0, 0, 0, np.zeros(0, "float32")
@@ -54,7 +55,7 @@ def read(files: Sequence[str]) -> Lines:
     bad = dataset.statistics()["bad_rows"]
     if not rows:
         raise InvalidValue("%s: there is no well-formed line: label index:value index:value ..." % ", ".join(files))
-    if len(labels) != 2:
+    if both_labels and len(labels) != 2:
         raise InvalidValue("%s: a libsvm file must have two different labels, got %s" % (
             ", ".join(files), ", ".join("%g" % label for label in labels)))
     if lowest < 0 or highest >= HEIGHT:

@@ -101,7 +101,9 @@ def _lines(args: argparse.Namespace, files: list[str]) -> str:
     low, high = lines.labels
     sys.stdout.write("%s: %s, %s, indices below %d\n\nlabel: 1 if it is %g\n" % (
         ", ".join(files), counted(lines.rows, "row"), counted(lines.bad, "bad line"), lines.height, high))
-    return libsvm_script(_plan(args, files, lines.rows, "the label"), lines.height, (low + high) / 2)
+    plan = _plan(args, files, lines.rows, "the label")
+    height = max([lines.height, *(libsvm.read([path], both_labels=False).height for path in plan.test_files)])
+    return libsvm_script(plan, height, (low + high) / 2)
 
 
 def _is_libsvm(args: argparse.Namespace, path: str) -> bool:

@@ -297,3 +297,14 @@ def test_options_out_of_range_end_with_2():
         with pytest.raises(SystemExit) as ended:
             train_command.main(["a.csv", "--label", "y", *options])
         assert ended.value.code == 2
+
+
+def test_libsvm_lines_to_test_on_may_have_other_indices(tmp_path):
+    draw = np.random.RandomState(0)
+    for name, rows, height in ("a.libsvm", 400, 20), ("b.libsvm", 100, 30):
+        with open(tmp_path / name, "w") as file:
+            for _ in range(rows):
+                indices = np.unique(draw.randint(1, height, 5))
+                file.write("%d %s\n" % (3 in indices, " ".join("%d:1" % index for index in indices)))
+    text = train("a.libsvm", "--test", "b.libsvm", "--epochs", 2, cwd=tmp_path)
+    assert "HEIGHT = 30" in (tmp_path / "train_a.py").read_text() and "test AUC" in text
