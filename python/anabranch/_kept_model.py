@@ -60,7 +60,7 @@ class KeptModel:
                               "must be in a folder that all workers see" % self.path)
         with fluid.scope_guard(self._scope):
             fluid.load(self._program, self.path)
-        loaded_values.forget(self._scope)   # a script may start anew after the best epoch
+        loaded_values.forget(self._scope)   # a script may start again after the best epoch
 
     def export(self, epoch: int, dirname: str, feeds: Sequence[str], targets: Sequence[Any], executor: Any,
                schema: Any) -> None:

@@ -164,12 +164,13 @@ class Feature:
 
         Texts are dates such as 2024-01-05, 2024/01/05 or 20240105; dates with a time, such as 2024-01-05T13:05:59 or
         2024-01-05 13:05, perhaps with Z or an offset; times such as 13:05; or seconds since 1970 (9 to 11 digits, and
-        perhaps a fraction), milliseconds (12, 13), microseconds (15, 16) or nanoseconds (18, 19). The part is that of the text as
-        it is written: an offset changes nothing. Numbers of seconds are in UTC.
+        perhaps a fraction), milliseconds (12, 13), microseconds (15, 16) or nanoseconds (18, 19). The part is that of
+        the text as it is written: an offset changes nothing. Numbers of seconds are in UTC.
 
         Args:
             part (str): 'hour' (24 values), 'weekday' (7, from Monday), 'hour_of_week' (168), 'day' (31) or 'month'
-            (12). others (bool): True: ids count from 1, and texts that are no date, or lack the part, get the id 0.
+                (12).
+            others (bool): True: ids count from 1, and texts that are not a date, or lack the part, get the id 0.
                 False: ids count from 0, and a row with such a text is malformed. Default True.
 
         Returns:

@@ -148,7 +148,7 @@ class Loop:
                 except StopIteration:
                     if not done and source is batches and not self._follows:
                         warn("Loop.steps: there are no batches: a generator gives its items once, so that it must be "
-                             "made anew in each epoch: write loop.steps(batches()) instead of loop.steps(generator)")
+                             "made again in each epoch: write loop.steps(batches()) instead of loop.steps(generator)")
                     self._epoch_steps, complete = done or None, True
                     break
                 line.waited += self._now() - asked

@@ -1,4 +1,4 @@
-"""What the next run of a program has to know: rare events leave a check here, so that steady runs check nothing."""
+"""Checks before the next run of a program: rare events leave one here, so that steady runs check nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable

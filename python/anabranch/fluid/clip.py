@@ -77,7 +77,7 @@ def _bounds(name, max, min, positive=True):
         min = -max
     max, min = float(max), float(min)
     if min > max:
-        advise("%s: min is %g, above max, which is %g: gradients become max, whatever they are" % (name, min, max))
+        advise("%s: min is %g, above max, which is %g: all gradients become max" % (name, min, max))
     return max, min
 
 

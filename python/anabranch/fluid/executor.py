@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from .. import _cluster, _core
-from . import arguments, before_run, remote, twin_programs
+from . import arguments, before_run, remote, second_networks
 from .bound import Bound
 from .compiler import CompiledProgram
 from .errors import EnforceNotMet, InvalidType, NotAllowed, Violated
@@ -184,7 +184,7 @@ class Executor(FeedAndFetchOps):
         if isinstance(program, CompiledProgram):
             self._trainers.note(program._program)
             if (id(program), id(scope)) not in self._bound:
-                twin_programs.note(program._program, scope)
+                second_networks.note(program._program, scope)
             result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
             self._keep((id(program), id(scope)), _Kept(program, scope, program._bound)).remember(feed, fetch_list)
             return result
@@ -215,7 +215,7 @@ class Executor(FeedAndFetchOps):
         kept = self._bound.get(key)
         if kept is None:
             made = make() if make else program
-            twin_programs.note(program, scope)
+            second_networks.note(program, scope)
             if not made.global_block().ops:
                 warn("Executor.run: the program is empty; was the layer code run under another program_guard?")
             kept = _Kept(program, scope, Bound(made, scope, 0, "", _core.BuildStrategy(), _core.ExecutionStrategy(),

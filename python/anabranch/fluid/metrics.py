@@ -392,8 +392,7 @@ class Auc(MetricBase):
         return self._area()
 
     def _area(self):
-        exact = get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5"
-        if self._curve == "PR" and not exact:  # Fluid 1.8.5 accepts PR, and computes ROC
+        if self._curve == "PR" and get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] != "1.8.5":  # it computes ROC
             return precision_recall_area(self._stat_pos, self._stat_neg)
         return roc_area(self._stat_pos, self._stat_neg)
 

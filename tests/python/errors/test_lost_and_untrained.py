@@ -123,15 +123,15 @@ def training_on_the_test_file():
 
 
 LOST = "this program initializes fc_0.b_0, fc_0.w_0.* loaded from %s and are lost: run the startup program first"
-TWIN = r"parameters of its own \(fc_1.w_0, .*the same network that is trained \(fc_0.w_0, .*program.clone\(for_test"
+SECOND = r"its own parameters \(fc_1.w_0, .*the same network that is trained \(fc_0.w_0, .*program.clone\(for_test"
 WARNED = [
     (startup_after_load, LOST % "state/run"),
     (startup_after_load_persistables, LOST % "folder"),
     (startup_after_a_dict, LOST % "a dict"),
     (startup_after_warm_start, LOST % "state/run"),
     (startup_in_a_resumed_run, LOST % r"run/checkpoint-\d+"),
-    (net_built_again, TWIN), (net_built_again_and_tested_first, TWIN), (net_built_again_over_a_data_set, TWIN),
-    (net_built_again_and_compiled, TWIN),
+    (net_built_again, SECOND), (net_built_again_and_tested_first, SECOND), (net_built_again_over_a_data_set, SECOND),
+    (net_built_again_and_compiled, SECOND),
     (training_program_on_a_test_reader, r"trains on the data of .*mnist_like\(\): evaluate with program.clone"),
     (training_program_in_a_callback, "trains on the data of epoch_end of Evaluate: evaluate with program.clone"),
     (training_on_the_test_file, "was trained on train.txt, now trains on test.txt, too: evaluate with program.clone"),

@@ -119,7 +119,7 @@ OF_LABELS = [
 
 
 @pytest.mark.parametrize("values, settings, message", OF_LABELS)
-def test_labels_that_are_no_labels(values, settings, message):
+def test_labels_that_mislead(values, settings, message):
     with pytest.warns(UserWarning, match="train_from_dataset: .*" + message):
         labels(values, **settings)
 

@@ -133,7 +133,7 @@ def _decimals(part: Mapping[str, Any], values: Sequence[str]) -> str | None:
     found = [match for match in map(_DECIMAL.match, values) if match]
     if len(found) < 0.9 * len(values) or len({match.group(1) for match in found}) <= 10:
         return None     # such as versions
-    return ("its texts are numbers with decimals, and each different one gets an id of its own: read the column with "
+    return ("its texts are numbers with decimals, and each different one gets its own id: read the column with "
             "Schema.number%s, got %s" % (", after decimal commas have become points" if all(
                 "," in match.group() for match in found) else "", _some(values)))
 

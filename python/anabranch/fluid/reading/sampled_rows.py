@@ -122,7 +122,7 @@ def _values(path: str, settings: Any, names: Sequence[str]) -> dict[str, Any]:
 
 def _lines(files: Sequence[str]) -> tuple[bytes, bool]:
     """Lines at equally distant places of files, in their order, and whether these are all lines. The first one starts a
-    file. Empty if a file is no text or cannot be read: the pass says why."""
+    file. Empty if a file is not text, or cannot be read: the pass says why."""
     try:
         sizes = [os.path.getsize(path) for path in files]
         if sum(sizes) <= _BLOCKS * _BLOCK_BYTES:
@@ -143,5 +143,5 @@ def _part(path: str, start: int, size: int) -> bytes:
             raise EOFError
         file.seek(start)
         text = file.read(size)
-    begin = text.find(b"\n") + 1 if start else 0    # the first line begins before
+    begin = text.find(b"\n") + 1 if start else 0    # the first line starts before
     return text[begin:text.rfind(b"\n") + 1]

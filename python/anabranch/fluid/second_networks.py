@@ -1,4 +1,4 @@
-"""A warning about a network that was built a second time to evaluate it, so that it has parameters of its own."""
+"""A warning about a network that was built a second time to evaluate it, so that it has its own parameters."""
 from __future__ import annotations
 
 import re
@@ -18,7 +18,7 @@ _SEEN: dict[int, weakref.WeakSet[Any]] = {}
 
 def note(program: Program, scope: Any) -> None:
     """Called before the first run of a program in a scope. Warns if the program and another one are the same network,
-    one of them trains, and the other one has parameters of its own that nothing has trained.
+    one of them trains, and the other one has its own parameters that nothing has trained.
 
     Args:
         program (Program): the program.
@@ -29,17 +29,17 @@ def note(program: Program, scope: Any) -> None:
     seen = _SEEN.setdefault(scope.id, weakref.WeakSet())
     for other in list(seen):
         training, testing = (other, program) if _trains(other) else (program, other)
-        if _trains(training) and not _trains(testing) and _is_untrained_twin(testing, training, seen, scope):
-            advise("Executor.run: the program has parameters of its own (%s), which nothing has trained or loaded, "
-                   "beside those of the same network that is trained (%s): to evaluate, do not build the network again "
-                   "but use program.clone(for_test=True), or give both networks the same names with "
+        if _trains(training) and not _trains(testing) and _is_untrained_copy(testing, training, seen, scope):
+            advise("Executor.run: the program has its own parameters (%s), which nothing has trained or loaded, next "
+                   "to those of the same network that is trained (%s): to evaluate, do not build the network again but "
+                   "use program.clone(for_test=True), or give both networks the same names with "
                    "fluid.unique_name.guard() or param_attr" % (_some(testing), _some(training)))
             seen.discard(testing)   # one warning
             break
     seen.add(program)
 
 
-def _is_untrained_twin(testing, training, seen, scope):
+def _is_untrained_copy(testing, training, seen, scope):
     names = {name for name, _ in _form(testing)}
     others = {name for one in seen if _trains(one) for name, _ in _form(one)} | {name for name, _ in _form(training)}
     if [_general(one) for one in _form(testing)] != [_general(one) for one in _form(training)] or not names.isdisjoint(
