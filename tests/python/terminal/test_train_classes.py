@@ -8,7 +8,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from test_train_command import ENVIRONMENT, python, train, write
+from trained_files import ENVIRONMENT, python, train, write
 
 import anabranch
 from anabranch.starting.features import proposals

@@ -2,39 +2,15 @@
 import csv
 import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from repository import ROOT
+from trained_files import python, train, write
 
 import anabranch
 from anabranch.starting import script, train_command
 from anabranch.starting.labels import label_of
 from anabranch.starting.statistics import Form, read
-
-ENVIRONMENT = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), OMP_NUM_THREADS="1")
-
-
-def python(*args, cwd):
-    return subprocess.run([sys.executable, *map(str, args)], capture_output=True, text=True, env=ENVIRONMENT,
-                          timeout=300, cwd=cwd)
-
-
-def train(*args, cwd):
-    """The output of the command, which ends well."""
-    done = python("-m", "anabranch", "train", *args, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    return done.stdout
-
-
-def write(path, columns):
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
 
 
 def table(seed, rows=3000):
