@@ -36,6 +36,21 @@ std::string name_of(nb::handle name) {
   return text_of(name);
 }
 
+std::string text_name(nb::handle name) {
+  std::string text = name_of(name);
+  AB_CHECK(is_utf8(text), InvalidArgument, "a name must be text");
+  return text;
+}
+
+// A variable in a program of its own.
+VarDesc alone(std::string name) {
+  auto program = ir::Program::make();
+  ir::Var made;
+  made.name = std::move(name);
+  ir::VarRef var = program->global_block().create_var(made);
+  return VarDesc{std::move(var), std::move(program), 0};
+}
+
 nb::bytes bytes_of(const std::string& data) { return nb::bytes(data.data(), data.size()); }
 
 // The number as an element of Fluid's enum.
@@ -85,9 +100,17 @@ void bind_elements(nb::class_<VarDesc>& desc, const std::string& name, Get get, 
 
 void bind_var_desc(nb::module_& m) {
   nb::class_<VarDesc> desc(m, "VarDesc", "A variable of a program, with the methods that Fluid gives it.");
-  desc.def("name", [](const VarDesc& v) { return v.var->name; })
-      .def("set_name",
-           [](VarDesc&, nb::handle) { AB_THROW(Unsupported, "set_name is not available: use Block._rename_var"); })
+  desc.def(
+          "__init__", [](VarDesc* v, nb::handle name) { new (v) VarDesc(alone(text_name(name))); }, nb::arg("name"),
+          "A variable of no program.")
+      .def("name", [](const VarDesc& v) { return v.var->name; })
+      .def(
+          "set_name",
+          [](VarDesc& v, nb::handle name) {
+            const std::string old = v.var->name;  // renaming changes the variable itself
+            v.program->block(v.block).rename_var(old, text_name(name));
+          },
+          nb::arg("name"), "Renames the variable, also in the operators of its block.")
       .def("shape", extents_of)
       .def("get_shape", extents_of)
       .def("set_shape", changed<std::vector<int64_t>>([](ir::Var& v, const auto& shape) { v.shape = Shape(shape); }))
@@ -163,8 +186,7 @@ void add_to_block(nb::class_<ir::Block>& block) {
            })
       .def("var",
            [](ir::Block& b, nb::handle name) {
-             const std::string text = name_of(name);
-             AB_CHECK(is_utf8(text), InvalidArgument, "a name must be text");
+             const std::string text = text_name(name);
              ir::VarRef found = b.find_var(text);
              if (!found) {
                ir::Var made;
@@ -177,6 +199,8 @@ void add_to_block(nb::class_<ir::Block>& block) {
       .def("find_var_recursive",
            [](const ir::Block& b, nb::handle name) { return desc_of(b, b.find_var_recursive(name_of(name))); })
       .def("has_var", [](const ir::Block& b, nb::handle name) { return b.find_var(name_of(name)) != nullptr; })
+      .def("_rename_var", [](ir::Block& b, nb::handle old,
+                             nb::handle name) { b.rename_var(name_of(old), text_name(name)); })
       .def("has_var_recursive",
            [](const ir::Block& b, nb::handle name) { return b.find_var_recursive(name_of(name)) != nullptr; })
       .def(

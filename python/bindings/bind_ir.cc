@@ -154,9 +154,8 @@ void bind_op(nb::module_& m) {
       .def(
           "_set_attr",
           [](ir::Op& op, const std::string& name, nb::handle value) {
-            std::optional<AttrType> type = declared_type(op.type, name);
-            if (auto it = op.attrs.find(name); !type && it != op.attrs.end()) type = attr_type(it->second);
-            op.attrs[name] = attr_from_python(name, value, type);
+            // Without a declaration, the new value replaces the old one together with its type.
+            op.attrs[name] = attr_from_python(name, value, declared_type(op.type, name));
           },
           nb::arg("name"), nb::arg("value"))
       .def(

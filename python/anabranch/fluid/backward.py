@@ -101,7 +101,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     """
     if not isinstance(loss, Variable):
         raise also(Violated, TypeError)("append_backward: loss must be a Variable, got %s" % type(loss).__name__)
-    if any(extent != 1 for extent in loss.shape):
+    if any(extent not in (-1, 1) for extent in loss.shape):
         raise Violated("append_backward: loss must have one element, got shape %s: take its mean" % list(loss.shape))
     if callbacks is not None and (not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks))):
         raise also(Violated, TypeError)("append_backward: callbacks must be a list of functions, got %r" % (callbacks,))
@@ -120,8 +120,10 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     context = _CallbackContext()
 
     def after_op(block_idx):
+        made = program.block(block_idx)
+        context.op = made.ops[-1].desc
         for callback in callbacks:
-            callback(block=program.block(block_idx), context=context)
+            callback(block=made, context=context)
 
     program._appending_grad_times += 1
     with program._backward_role_guard():
@@ -134,21 +136,29 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
 
 
 class _CallbackContext(collections.abc.Mapping):
-    """The ``context`` of append_backward's callbacks: name of a gradient -> name of its variable."""
+    """The ``context`` of append_backward's callbacks: name of a gradient -> name of its variable, and the operator
+    that was appended last."""
+
+    _OP = "__current_op_desc__"
+
+    def __init__(self):
+        self.op = None
 
     def __getitem__(self, name):
+        if name == self._OP:
+            return self.op
         if "@GRAD" not in name:
             raise KeyError(name)
         return name[:name.index("@GRAD")]
 
     def __iter__(self):
-        return iter(())
+        return iter((self._OP,))
 
     def __len__(self):
-        return 0
+        return 1
 
     def __contains__(self, name):
-        return isinstance(name, str) and "@GRAD" in name
+        return isinstance(name, str) and (name == self._OP or "@GRAD" in name)
 
 
 def gradients(targets: Any, inputs: Any,

@@ -231,11 +231,8 @@ class LayerHelper(Described):
         return self._block.create_var(*args, **kwargs)
 
     def create_global_variable(self, persistable: Any = False, *args: Any, **kwargs: Any) -> Variable:
-        """Variable: a new variable of the global block, without a gradient. Its name comes from the layer unless
-        ``name`` is given."""
-        if kwargs.get("name") is None:
-            kwargs["name"] = unique_name.generate(self.name + ".tmp")
-        kwargs.setdefault("stop_gradient", True)
+        """Variable: a new variable of the global block. Without ``name``, it is called ``_generated_var`` and a number,
+        as in Fluid 1.8.5, so files of persistable variables agree."""
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:

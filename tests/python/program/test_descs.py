@@ -144,3 +144,33 @@ def test_parts_as_bytes(program):
     whole, block = program.desc.serialize_to_string(), program.global_block()
     for part in (block.desc, block.ops[0].desc, block.var("x").desc):
         assert part.serialize_to_string() in whole
+
+
+def test_a_variable_of_no_program():
+    v = core.VarDesc("alone")
+    v.set_shape([2, -1])
+    v.set_dtype(KINDS.INT64)
+    assert (v.name(), v.shape(), v.dtype()) == ("alone", [2, -1], KINDS.INT64)
+    v.set_name(b"other")
+    assert v.name() == "other"
+    with pytest.raises(ValueError, match="text"):
+        core.VarDesc(b"\xff")
+
+
+def test_renaming_a_variable(program):
+    block = program.global_block()
+    block.desc._rename_var(b"x", b"y")
+    assert block.ops[0].input("X") == ["y"] and not block.desc.has_var(b"x")
+    block.desc.find_var("y").set_name("z")
+    assert block.ops[0].input("X") == ["z"] and block.desc.find_var("z").name() == "z"
+    with pytest.raises(LookupError, match="nosuch"):
+        block.desc._rename_var("nosuch", "w")
+    with pytest.raises(ValueError, match="fc_0.w_0"):
+        block.desc._rename_var("z", "fc_0.w_0")
+
+
+def test_an_attribute_without_declaration_takes_the_type_of_its_new_value(program):
+    op = program.global_block().ops[2].desc
+    for value, kind in (([1], "INTS"), ([1.5], "FLOATS"), ("text", "STRING"), (2, "INT")):
+        op._set_attr("own", value)
+        assert (op.attr("own"), str(op.attr_type("own"))) == (value, "AttrType." + kind)

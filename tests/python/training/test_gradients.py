@@ -242,7 +242,17 @@ def test_a_loss_of_shape_1_1():
 
 def test_a_loss_of_several_elements_is_refused():
     with pytest.raises(AssertionError, match="one element"):
-        fluid.backward.append_backward(two_layers()[1])
+        fluid.backward.append_backward(L.square(leaf("x", [2])))
+
+
+def test_a_loss_of_unknown_extent_may_have_one_element():
+    x = leaf("x", [-1])
+    fluid.backward.append_backward(L.square(x))
+    exe = fluid.Executor(fluid.CPUPlace())
+    got, = exe.run(feed={"x": np.array([3.0])}, fetch_list=["x@GRAD"])
+    np.testing.assert_allclose(got, [6.0])
+    with pytest.raises(ValueError, match="square_grad"):
+        exe.run(feed={"x": np.ones(3)}, fetch_list=["x@GRAD"])
 
 
 def test_inputs_without_influence():
@@ -260,6 +270,18 @@ def test_callbacks_see_gradient_ops_and_not_the_seed():
     fluid.backward.append_backward(loss, callbacks=[lambda block, context: seen.append(block.ops[-1].type)])
     made = [op.type for op in loss.block.ops[before:]]
     assert made[0] == "fill_constant" and seen == made[1:]
+
+
+def test_callbacks_get_the_operator_that_was_appended():
+    x = leaf("x", [3])
+    seen = []
+
+    def look(block, context):
+        op = context["__current_op_desc__"]
+        seen.append((op.type(), [context[name] for name in op.output_arg_names() if name in context]))
+
+    fluid.backward.append_backward(L.mean(L.relu(x)), callbacks=[look])
+    assert seen == [("mean_grad", ["relu_0.tmp_0"]), ("relu_grad", ["x"])]
 
 
 @pytest.mark.parametrize("strided", [False, True])
