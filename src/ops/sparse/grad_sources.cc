@@ -150,7 +150,7 @@ template <class T> void GradSources<T>::read_source(const KernelContext& c, int 
   const Tensor &ids = c.at(ids_in_, i), &grads = c.at(grads_in_, i);
   const int64_t n = ids.numel();
   const int64_t* id = as_int64(ids, &s.scratch);
-  const bool skips = s.padding != kNoPadding && !Flags::exact_fluid();
+  const bool skips = s.padding != kNoPadding && (!Flags::exact_fluid() || s.padding >= height);
   check_table_ids(s.name, ids, id, height, skips ? s.padding : kNoPadding);
   const int64_t rows = rows_of(n, s.per_row, s.pool, &ids.lod());
   const int64_t stride = rows ? grads.numel() / rows : 0;

@@ -170,7 +170,7 @@ constexpr auto lookup_grad_kernel = []<class T>(TypeTag<T>, const KernelArgs& op
     if (sparse) {
       auto& rows = c.value(dw).template as<SelectedRows>();
       rows.height = s.height;
-      take_rows(id, s.n, skips ? &padding : nullptr, g, s.width, &rows);
+      take_rows(id, s.n, skips || padding >= s.height ? &padding : nullptr, g, s.width, &rows);
     } else {
       scatter_add(c, s, g, id, padding, c[dw].mutable_data<T>());
     }

@@ -52,6 +52,37 @@ def test_minus_one_is_an_id_like_others(run):
     assert not run([None, 1], ids(3, 9), padding_idx=-1)[1].any()
 
 
+def test_the_padding_may_lie_above_the_table(run):
+    read = run([None, 1], ids(3, ROWS, 9), padding_idx=ROWS)
+    assert not read[1].any() and read[0].any() and read[2].any()
+    assert "is 11, expected" in message(run, [None, 1], ids(3, 11), padding_idx=ROWS)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("lookups", [1, 2])
+def test_a_padding_above_the_table_has_no_gradient(lookups, sparse, exact):
+    fluid.set_flags({"FLAGS_fluid_exact": "1.8.5" if exact else ""})
+    try:
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.program_guard(main, startup):
+            parts = [fluid.layers.reduce_sum(fluid.embedding(
+                fluid.data("x%d" % i, [None], "int64"), [ROWS, 2], is_sparse=sparse, padding_idx=ROWS,
+                param_attr=fluid.ParamAttr(name="table"))) for i in range(lookups)]
+            fluid.optimizer.SGD(1.0).minimize(fluid.layers.sum(parts))
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        with fluid.scope_guard(scope):
+            exe.run(startup)
+            before = np.array(scope.find_var("table").get_tensor())
+            exe.run(main, feed={"x%d" % i: np.array([1, ROWS, 9], "int64") for i in range(lookups)})
+            change = before - np.array(scope.find_var("table").get_tensor())
+    finally:
+        fluid.set_flags({"FLAGS_fluid_exact": ""})
+    expected = np.zeros((ROWS, 2))
+    expected[[1, 9]] = lookups
+    np.testing.assert_allclose(change, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("written, said", [
     (np.array([3.5, 0.25], "float32"), "the two floats 3.5 and 0.25"),
     (np.array([7.0], "float64"), "the double 7"),

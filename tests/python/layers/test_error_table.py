@@ -208,7 +208,7 @@ TABLE = [
     ("68 format", lambda: fluid.require_version("a.b"), ValueError, "a.b"),
     ("68 range", lambda: fluid.require_version("99.0.0"), Exception, "99.0.0"),
     ("69 scope", lambda: fluid.name_scope("").__enter__(), AssertionError, "prefix"),
-    ("71 padding", lambda: fluid.embedding(fluid.data("i", [None], "int64"), [4, 2], padding_idx=9), ValueError, "9"),
+    ("71 padding", lambda: fluid.embedding(fluid.data("i", [None], "int64"), [4, 2], padding_idx=-9), ValueError, "-9"),
     ("72 fc", lambda: L.fc(fluid.data("r", [4]), 2), ValueError, "fc"),
     ("72 pool", lambda: L.pool2d(fluid.data("p", [1, 2, 4, 4]), 2, pool_type="mid"), ValueError, "mid"),
     ("72 groups", lambda: L.conv2d(fluid.data("p", [1, 3, 8, 8]), 4, 3, groups=2), ValueError, "groups"),

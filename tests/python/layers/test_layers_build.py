@@ -12,7 +12,6 @@ DIFFERENT = {
     "misc_lookahead": "going back is an update, so that several replicas go back once",
     "misc_shuffle_num": "no Variable is a TypeError, as in every layer",
     "misc_tdm_float": "nodes that are not integers are refused at the call",
-    "emb_padbad": "a padding_idx out of range is refused",
     "bn_momvar": "a Variable as momentum is used; 1.8.5 drops it",
     "sce_int": "integer logits are refused at the call",
     "unbad_gelu": "a NumPy array is a TypeError, as in every layer",

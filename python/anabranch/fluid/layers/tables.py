@@ -34,8 +34,8 @@ def lookup(op: Any, layer: Any, input: Any, size: Any, is_sparse: Any, is_distri
         raise InvalidValue("%s: size must be [rows, width], got %r" % (layer, size))
     if padding_idx is None:
         padding_idx = -1
-    elif not -size[0] <= padding_idx < size[0]:
-        raise InvalidValue("%s: padding_idx must be in [-%d, %d), got %d" % (layer, size[0], size[0], padding_idx))
+    elif padding_idx < -size[0]:
+        raise InvalidValue("%s: padding_idx must be at least -%d, got %d" % (layer, size[0], padding_idx))
     elif padding_idx < 0:
         padding_idx += size[0]
     if isinstance(size[0], int) and size[0] >= _TALL and not is_sparse:
@@ -61,7 +61,7 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
         is_distributed (bool): prints a warning and has no other effect; the table stays in this process. Default
             False.
         padding_idx (int, optional): id that returns zeros. Its row is not trained. A negative id counts from the last
-            row.
+            row. The id may lie above the table, which then has no row for it.
         param_attr (ParamAttr, optional): attributes of the table. With a ``fluid.GrowableTable``, the table is
             growable: it takes any 64-bit ids, and ``size`` must be [-1, width].
         dtype (str): dtype of the table. Default "float32".
