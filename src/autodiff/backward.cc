@@ -196,8 +196,9 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
                                                                  const BackwardOptions& options) {
   ir::Block& block = program.block(options.block);
   const ir::VarRef var = seen_var(block, loss, "loss");
-  AB_CHECK(var->shape.rank() > 0 && var->shape.numel() == 1, InvalidArgument,
-           "loss {} must have one element, got shape {}: take its mean", loss, var->shape.str());
+  // An unknown extent may turn out to be 1.
+  AB_CHECK(var->shape.rank() > 0 && std::ranges::all_of(var->shape, [](int64_t n) { return n == 1 || n == kUnknown; }),
+           InvalidArgument, "loss {} must have one element, got shape {}: take its mean", loss, var->shape.str());
   AB_CHECK(dtype_is_float(var->dtype), InvalidArgument, "loss {} must be of a float type, it is {}", loss,
            dtype_name(var->dtype));
   const size_t end = end_of(block, loss);
@@ -209,7 +210,9 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
   const GradientRequest request{options.no_grad, options.after_op};
   LossGradients gradients(block, request);
   const std::string name = seed_name(block, loss);
-  gradients.inner().seed(loss, name, fill_with_one(*var, name, ir::role::kBackward | ir::role::kLoss));
+  ir::OpRef fill = fill_with_one(*var, name, ir::role::kBackward | ir::role::kLoss);
+  fill->attrs["shape"] = std::vector<int64_t>(static_cast<size_t>(var->shape.rank()), 1);
+  gradients.inner().seed(loss, name, fill);
   gradients.inner().run(end, {loss}, {});
   const size_t before = block.ops().size();
   gradients.commit();

@@ -120,10 +120,9 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     context = _CallbackContext()
 
     def after_op(block_idx):
-        made = program.block(block_idx)
-        context.op = made.ops[-1].desc
+        context.block = program.block(block_idx)
         for callback in callbacks:
-            callback(block=made, context=context)
+            callback(block=context.block, context=context)
 
     program._appending_grad_times += 1
     with program._backward_role_guard():
@@ -142,11 +141,11 @@ class _CallbackContext(collections.abc.Mapping):
     _OP = "__current_op_desc__"
 
     def __init__(self):
-        self.op = None
+        self.block = None
 
     def __getitem__(self, name):
         if name == self._OP:
-            return self.op
+            return self.block.ops[-1].desc
         if "@GRAD" not in name:
             raise KeyError(name)
         return name[:name.index("@GRAD")]
