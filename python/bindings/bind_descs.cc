@@ -42,7 +42,7 @@ std::string text_name(nb::handle name) {
   return text;
 }
 
-// A variable in a program of its own.
+// A variable of a new program.
 VarDesc alone(std::string name) {
   auto program = ir::Program::make();
   ir::Var made;
@@ -199,8 +199,8 @@ void add_to_block(nb::class_<ir::Block>& block) {
       .def("find_var_recursive",
            [](const ir::Block& b, nb::handle name) { return desc_of(b, b.find_var_recursive(name_of(name))); })
       .def("has_var", [](const ir::Block& b, nb::handle name) { return b.find_var(name_of(name)) != nullptr; })
-      .def("_rename_var", [](ir::Block& b, nb::handle old,
-                             nb::handle name) { b.rename_var(name_of(old), text_name(name)); })
+      .def("_rename_var",
+           [](ir::Block& b, nb::handle old, nb::handle name) { b.rename_var(name_of(old), text_name(name)); })
       .def("has_var_recursive",
            [](const ir::Block& b, nb::handle name) { return b.find_var_recursive(name_of(name)) != nullptr; })
       .def(
