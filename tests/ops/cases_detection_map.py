@@ -18,7 +18,7 @@ def average(found, count, kind):
 def judged(detections, labels, threshold, difficult):
     """[(class, score, right, wrong)] of one image."""
     seen, out = set(), []
-    for row in sorted(detections, key=lambda d: -d[1]):
+    for row in sorted(detections, key=lambda d: -d[1] if d[0] in labels[:, 0] else 0):  # in input order without truths
         fits = [t for t, label in enumerate(labels) if label[0] == row[0]]
         near = overlaps(np.clip(row[None, 2:], 0, 1), labels[fits][:, -4:])[0] if fits else []
         best = fits[int(np.argmax(near))] if fits else None
@@ -73,6 +73,8 @@ case("detection_map", pictures(), {"class_num": 3, "evaluate_difficult": False, 
 case("detection_map", dict(pictures(), **STATE), {"class_num": 3}, mean_precision, rtol=1e-5, name="state")
 case("detection_map", dict(pictures(), **dict(STATE, HasState=np.array([0], "int32"))), {"class_num": 3}, mean_precision,
      rtol=1e-5, name="state_ignored")
+case("detection_map", dict(pictures(), **dict(STATE, FalsePos=Seq(np.array([[0.5, 1], [0.4, 0]]), [[0, 1, 1]]))), {"class_num": 3},
+     mean_precision, rtol=1e-5, name="state_counted_apart")  # a row counts as right and as wrong, or as neither
 FIVE = pictures()
 case("detection_map", dict(FIVE, Label=Seq(np.delete(FIVE["Label"].array, 1, 1), FIVE["Label"].lengths)), {"class_num": 3},
      mean_precision, rtol=1e-5, name="five_columns")

@@ -134,6 +134,10 @@ case("strided_slice", {"Input": apart(2, 3, 4), "StridesTensor": dims(2, 1)}, {"
      grad=["Input"], ref=part, name="strides")
 case("strided_slice", {"Input": apart(2, 3, 4), "StartsTensor": dims(3), "EndsTensor": dims(0), "StridesTensor": dims(-1)},
      {"axes": [2], "starts": [-1], "ends": [-1], "strides": [-1]}, grad=["Input"], ref=part, name="tensors")
+for attrs in ({"axes": [0, 1], "starts": [-1, 0], "ends": [-100, 2], "strides": [-1, 1]},
+              {"axes": [1, 0], "starts": [0, 0], "ends": [2, 3], "strides": [1, 1]}):
+    case("strided_slice", {"Input": Seq(apart(3, 4), [[2, 1]])}, attrs, ref=lambda i, a: Seq(part(
+        {"Input": i["Input"].array}, a), i["Input"].lengths), name="all_rows")  # in another order, too
 case("expand", {"X": real(2, 3, 2)}, {"expand_times": [2, 1, 3]}, ref=lambda i, a: np.tile(i["X"], a["expand_times"]))
 case("expand", {"X": real(2, 3), "ExpandTimes": dims(1, 2)}, {"expand_times": [1, 1]}, grad=["X"], name="tensor",
      ref=lambda i, a: np.tile(i["X"], [1, 2]))

@@ -186,3 +186,49 @@ def channels_of_bins(case):
     if x["value"].ndim == 4 and min(groups, default=0) > 0:
         channels = at_least_of(case, "output_dim") * int(np.prod(groups))
         resize(x, x["value"].shape[0], channels, *x["value"].shape[2:])
+
+
+def as_many(first, second):
+    """As many tensors in one list as in another."""
+
+    def fit(case):
+        names = [case["ins"].get(slot, []) for slot in (first, second)]
+        count = min(map(len, names))
+        for slot, found in zip((first, second), names):
+            case["ins"][slot] = found[:count]
+        case["wanted"] = [n for n in case["wanted"] if not any(n in found[count:] for found in names)]
+
+    return fit
+
+
+def rows_of_scatter(case):
+    """X of `sequence_scatter` is a matrix with a row for each sequence of Ids."""
+    x, ids = one(case, "X"), one(case, "Ids")
+    if ids.get("lod"):
+        resize(x, len(ids["lod"][-1]), max(1, x["value"].shape[-1] if x["value"].ndim else 1))
+
+
+def parts_of_axes(case):
+    """`strided_slice` names axes that Input has, each once, with a start, an end and a stride of -1 or more for each."""
+    x, attrs = one(case, "Input")["value"], case["attrs"]
+    if not x.ndim:
+        return
+    axes = {n % x.ndim: n for n in attrs["axes"] if -x.ndim <= n < x.ndim} or {0: 0}
+    attrs["axes"] = list(axes.values())
+    for name in ("starts", "ends", "strides", "infer_flags"):
+        numbers = attrs.get(name)
+        attrs[name] = [numbers[k % len(numbers)] for k in range(len(axes))] if numbers else numbers
+    for v in those(case, "StartsTensor", "EndsTensor", "StridesTensor"):
+        resize(v, len(axes))
+    attrs["strides"] = [max(n, -1) or 1 for n in attrs.get("strides") or ()]
+    for v in those(case, "StridesTensor"):
+        v["value"] = np.where(v["value"] == 0, 1, np.maximum(v["value"], -1)).astype(v["value"].dtype)
+
+
+def mask_of_both_sides(case):
+    """A number for each row or sequence of X, and both sides of `split_lod_tensor` get some."""
+    x, mask = one(case, "X"), one(case, "Mask")
+    count = len(x["lod"][0]) if x.get("lod") else len(x["value"])
+    resize(mask, count, 1)
+    if count > 1 and len(np.unique(mask["value"] != 0)) == 1:
+        mask["value"][0] = mask["value"][0] == 0

@@ -49,6 +49,8 @@ RULES += [
     Rule(WORKS, "`DGCMomentumOptimizer` without a GPU", ("dgc_momentum",), theirs="DGC is not useful"),
     Rule(WORKS, UNKNOWN, ("crop_tensor", "cross_entropy"), theirs=r"\(-1\) of the input|is \[-1\]", when=when.unknown),
     Rule(WORKS, WIDE_ROWS, ("adagrad",), theirs="no accurate error hint", when=when.wide_rows),
+    Rule(WORKS, NOTHING, ("strided_slice",), theirs="zero_dim_condition", when=when.empty),
+    Rule(WORKS, NOTHING, ("fused_elemwise_activation",), theirs="Broadcast dimension mismatch", when=when.empty),
     Rule(WORKS, MEETS, PAIRS + LOGIC + ("fused_elemwise_activation",), when=when.x_is_narrower),
     Rule(WORKS, MEETS, PAIRS + ("equal_reduce",), theirs="Operands could not be broadcast", when=when.x_is_narrower),
     Rule(WORKS, "`uniform_random` with `min` equal to `max`", ("uniform_random",), theirs="min must less then max"),

@@ -59,7 +59,7 @@ DEFORMED = "`deformable_conv` with an `im2col_step` other than 1 (the default is
 POLYGONS = "`multiclass_nms` with polygons that intersect themselves"
 ANY_ID = "the ids of `embedding`"
 COUNTS = "the classes that `detection_map` counts"
-SCORES = "the state of `detection_map`: the order of its rows, and scores that differ between TruePos and FalsePos"
+SCORES = "the state of `detection_map`, if the scores of TruePos and FalsePos differ"
 PARTS = "gradient of `deformable_roi_pooling` with a `part_size` of two different numbers"
 BATCHES = (
     "`fsp_matrix` with two batches of different sizes; `grid_sampler`, `affine_grid` with shapes that do not match"
@@ -207,7 +207,7 @@ RULES = [
         "boxes in `detection_map` whose maximum is below their minimum",
         ("detection_map",),
         why="accum(true|false)pos|map.out",
-        when=some("DetectRes", turned),
+        when=when.either(some("DetectRes", turned), some("Label", turned)),
     ),
     Rule(
         DIFFERS,
@@ -374,6 +374,7 @@ RULES = [
     # ---- of all operators
     Rule(WORKS, TAKEN, theirs=r"\b(one|1) level|L[oO]D level", when=has_levels(2)),
     Rule(RAISES, MEANT, (*WINDOWS, *TRANSPOSED), ours=r"(dilations|strides|paddings|kernels|kernel_sizes) must be"),
+    Rule(RAISES, MEANT, ours=r"must have a sequence for each of the \d+ (images|rows)"),
     Rule(RAISES, MEANT, ours=r"at least one|extents above 0|must not be empty", when=when.empty),
     # ---- for each operator the text that must be found in our error, or in that of Fluid 1.8.5
     *[Rule(RAISES, MEANT, (op,), ours=pattern) for op, pattern in REFUSED_HERE.items()],

@@ -50,7 +50,8 @@ REFUSED_HERE = {
     "fusion_seqpool_cvm_concat": r"X must have at least|X must hold tensors|in one LoD level",
     "gather_tree": r"Ids must have|Parents must be from",
     "generate_mask_labels": (
-        r"ImInfo must be|GtSegms must have polygons|LabelsInt\d+ must (be below|have)|Rois must have|IsCrowd must have|"
+        r"ImInfo must be|GtSegms must (be|have polygons)|LabelsInt\d+ must (be below|have)|Rois must (be|have)|"
+        r"IsCrowd must have|"
         r"(resolution|num_classes) must be above"
     ),
     "generate_proposal_labels": (

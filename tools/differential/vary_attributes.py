@@ -48,11 +48,12 @@ TELLING = {
     ),
     "center_loss": ("cluster_num",),
     "coalesce_tensor": ("check_name",),
-    "detection_map": ("class_num",),
+    "detection_map": ("background_label", "class_num"),
     "distribute_fpn_proposals": ("refer_scale",),
     "lod_reset": ("append",),
     "merge_lod_tensor": ("level",),
     "merge_lod_tensor_infer": ("level",),
+    "split_lod_tensor": ("level",),
     "unique": ("dtype",),
 }
 

@@ -118,15 +118,10 @@ def counted_by_background(case, theirs, _ours):
     return case["attrs"].get("background_label", 0) in unpacked(count[1])
 
 
-def other_scores(case, theirs, ours):
-    """Scores in which TruePos and FalsePos of the last run differ, or the same rows in a different order."""
-    if value(case, "TruePos") is not None and value(case, "FalsePos") is not None:
-        a, b = value(case, "TruePos"), value(case, "FalsePos")
-        if a.shape != b.shape or not np.array_equal(a[:, 0], b[:, 0]):
-            return True
-    names = [case["outs"][slot][0] for slot in ("AccumTruePos", "AccumFalsePos")]
-    rows = [[sorted(map(tuple, unpacked(r["outs"][n][1]))) for n in names] for r in (theirs, ours)]
-    return rows[0] == rows[1]
+def other_scores(case, _theirs, _ours):
+    """Scores in which TruePos and FalsePos of the last run differ."""
+    a, b = value(case, "TruePos"), value(case, "FalsePos")
+    return a is not None and b is not None and (a.shape != b.shape or not np.array_equal(a[:, 0], b[:, 0]))
 
 
 def has_blank(case, theirs, ours):
@@ -171,8 +166,8 @@ def scores_of_nothing(case, theirs, _ours):
 
 
 def turned(boxes):
-    """A detection, of which the last four numbers are a box, whose maximum is below its minimum."""
-    return bool(boxes.ndim == 2 and boxes.shape[1] == 6 and (boxes[:, 4:] < boxes[:, 2:4]).any())
+    """A detection or true box, of which the last four numbers are a box, whose maximum is below its minimum."""
+    return bool(boxes.ndim == 2 and boxes.shape[1] > 4 and (boxes[:, -2:] < boxes[:, -4:-2]).any())
 
 
 def spans_floats(logits):

@@ -17,7 +17,7 @@ template <class T> struct Judged {
 
 template <class T> struct Counts {
   std::vector<int64_t> boxes;                 // number of true boxes of each class
-  std::vector<std::vector<Judged<T>>> found;  // of each class, in input order
+  std::vector<std::vector<Judged<T>>> found;  // of each class, image by image
 };
 
 // One image.
@@ -44,17 +44,24 @@ template <class T> class Judge {
 
   void add(const Scene<T>& scene, Counts<T>* counts) {
     seen_.assign(static_cast<size_t>(scene.truths), false);
+    known_.assign(static_cast<size_t>(classes_), false);
     for (int64_t t = 0; t < scene.truths; ++t) {
       const size_t k = class_of(scene.labels[t * scene.width], "Label");
+      known_[k] = true;
       if (difficult_ || !scene.difficult(t)) ++counts->boxes[k];
     }
     order_.clear();
+    // Those of a class without a true box stay in input order, the others follow by descending score.
     for (int64_t d = 0; d < scene.found; ++d) {
-      class_of(scene.detections[6 * d], "DetectRes");
+      const size_t k = class_of(scene.detections[6 * d], "DetectRes");
       const T score = scene.detections[6 * d + 1];
       AB_CHECK(!std::isnan(score), InvalidArgument, "the scores of DetectRes must be numbers, got {} in row {}", score,
                d);
-      order_.push_back({score, static_cast<int32_t>(d)});
+      if (known_[k]) {
+        order_.push_back({score, static_cast<int32_t>(d)});
+      } else {
+        counts->found[k].push_back({score, false, true});
+      }
     }
     std::sort(order_.begin(), order_.end());
     for (const auto& d : order_) {
@@ -97,7 +104,7 @@ template <class T> class Judge {
   int64_t classes_;
   T threshold_;
   bool difficult_;
-  std::vector<bool> seen_;
+  std::vector<bool> seen_, known_;  // true boxes that were found; classes that have one in the image
   std::vector<Detection<T>> order_;
 };
 
@@ -108,8 +115,8 @@ template <class T> T average(std::vector<Judged<T>> found, int64_t boxes, bool e
   T best[11] = {};
   for (const auto& d : found) {
     right += d.right ? T(1) : T(0);
-    ++all;
-    const T precision = right / all, recall = right / static_cast<T>(boxes);
+    all += (d.right ? T(1) : T(0)) + (d.wrong ? T(1) : T(0));
+    const T precision = right / std::max(all, T(1)), recall = right / static_cast<T>(boxes);
     if (std::abs(recall - before) > static_cast<T>(1e-6)) {
       area += precision * (recall - before);
       before = recall;

@@ -82,8 +82,9 @@ void infer_slice(InferContext& c, bool strided) {
     if (!gone[i]) out.push_back(r.of[i].count);
   }
   c.set_out("Out", out.rank() ? out : scalar_shape(), x.dtype);
-  const bool of_rows = !l.axes.empty() && l.axes[0] == 0;  // then Out has no LoD, even if all rows are kept
-  if (!of_rows && !gone[0] && r.of[0].count == x.shape[0] && r.of[0].step == 1) c.share_lod("Out", "Input");
+  // Out of `slice` has no LoD if the first axis is that of rows, even if all rows are kept.
+  const bool of_rows = !strided && !l.axes.empty() && l.axes[0] == 0;
+  if (!of_rows && !gone[0] && r.of[0].count == x.shape[0]) c.share_lod("Out", "Input");
 }
 
 // The loop over a slice of `whole`: operand 0 is the slice, dense; operand 1 the whole, from *offset on.
