@@ -131,7 +131,7 @@ def main():
     ledger.drop(given.again)
     for op in ops:
         numbers = [n for n in range(given.first, given.first + given.count) if (op, n) not in ledger.rows]
-        for row in of_op(engines, op, numbers, given.seed):
+        for row in of_op(engines, op, numbers, given.seed) if numbers else ():
             ledger.add(row)
             if row["verdict"] == DISAGREE and not given.ledger:
                 print(row["op"], row["number"], row["changes"], row["why"])

@@ -1,5 +1,6 @@
 """A folder of state belongs to one server at a time, and to one job."""
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -60,8 +61,16 @@ def test_a_second_server_does_not_touch_the_files_of_the_first(job):
     worker = job.start("worker", 10**6)
     for _ in range(30):
         worker.stdout.readline()
+    for process in job.started:         # so that nobody but the others could write
+        process.send_signal(signal.SIGSTOP)
+    files = listing(job.folder / "state")
+    assert files
     second, _ = job.start("server").communicate(timeout=60)
     assert "in use" in second, second
     elsewhere, _ = job.start("server", endpoint=free_port()).communicate(timeout=60)
     assert "is in use by the server at %s (process %d on" % (job.endpoint, job.started[0].pid) in elsewhere, elsewhere
+    assert listing(job.folder / "state") == files
+    for process in job.started[:2]:
+        process.send_signal(signal.SIGCONT)
+    assert worker.stdout.readline()     # and it goes on
     assert worker.poll() is None

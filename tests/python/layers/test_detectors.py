@@ -38,6 +38,21 @@ def test_precision_goes_on_from_batch_to_batch_until_it_is_reset(module):
     assert first[0] == 1 and second[0] < second[1] < 1
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_difficult_boxes_count_where_they_are_asked_for(counted):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        found, box = fluid.data("found", [None, 6], "float32", 1), fluid.data("box", [None, 4], "float32", 1)
+        kind, difficult = (fluid.data(name, [None, 1], "float32", 1) for name in ("kind", "difficult"))
+        metric = fluid.metrics.DetectionMAP(found, kind, box, difficult, class_num=3, evaluate_difficult=counted)
+        feed = {"found": lod(np.array([[1, 0.9, *TRUTH[0, 1:]]], "float32"), 1), "kind": lod(TRUTH[[0, 2], :1], 2),
+                "difficult": lod(np.array([[0], [1]], "float32"), 2), "box": lod(TRUTH[[0, 2], 1:], 2)}
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        values = exe.run(main, feed, list(metric.get_map_var()))
+    assert [float(v[0]) for v in values] == [0.5 if counted else 1.0] * 2
+
+
 def rpn(random, crowds=(2,)):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         anchors = fluid.data("anchors", [400, 4], "float32")

@@ -37,6 +37,8 @@ def test_auc_is_the_share_of_ordered_pairs():
     assert abs(auc.eval() - wins / (len(p) * len(n))) < 1e-12
     auc.reset()
     assert auc.eval() == 0.0
+    auc.update(numpy.array([[0.2, 0.8], [0.9, 0.1]]), numpy.array([[1], [0]]))
+    assert auc.eval() == 1.0  # nothing is left of before
 
 
 def test_accuracy_is_weighted():
@@ -56,12 +58,17 @@ def test_accuracy_is_weighted():
 def test_chunks_and_edit_distance():
     chunks = metrics.ChunkEvaluator()
     chunks.update(numpy.array([10]), numpy.array([8]), numpy.array([6]))
-    chunks.update(2, 4, 2)
+    chunks.update(2, 8, 2)
     precision, recall, f1 = chunks.eval()
-    assert (precision, recall) == (8 / 12, 8 / 12) and abs(f1 - 8 / 12) < 1e-12
+    assert (precision, recall) == (8 / 12, 8 / 16) and abs(f1 - 16 / 28) < 1e-12
     distance = metrics.EditDistance("d")
     distance.update(numpy.array([[0.0], [2.0], [1.0]]), numpy.array([3]))
     assert distance.eval() == (1.0, 2 / 3)
+    distance.update(numpy.array([[4.0]]), 1)
+    assert distance.eval() == (7 / 4, 3 / 4)
+    distance.reset()
+    with pytest.raises(ValueError, match="no data"):
+        distance.eval()
 
 
 def test_composite_takes_metrics_only():
@@ -71,7 +78,9 @@ def test_composite_takes_metrics_only():
     both.add_metric(metrics.Precision())
     both.add_metric(metrics.Recall())
     both.update(*binary(1))
-    assert len(both.eval()) == 2
+    assert len(both.eval()) == 2 and all(both.eval())
+    both.reset()
+    assert both.eval() == [0, 0]
 
 
 def test_config_shows_the_state():
@@ -91,3 +100,11 @@ def test_the_area_under_two_histograms():
     up, down = (numpy.bincount(bins[labels == label], minlength=20) for label in (True, False))
     assert areas.roc_area(up, down) == pytest.approx(criteo.auc(bins, labels))
     assert areas.roc_area([1], [0], 0.5) == 0.5 and areas.precision_recall_area([0], [1]) == 0.0
+
+
+def test_the_area_of_precision_over_recall_begins_with_the_highest_bin():
+    assert areas.precision_recall_area([1, 2], [1, 2]) == 0.5  # half of each bin is positive
+    assert areas.precision_recall_area([1, 0, 2], [2, 1, 0]) == pytest.approx(2 / 3 + (2 / 3 + 1 / 2) / 2 / 3)
+    auc = metrics.Auc("auc", curve="PR", num_thresholds=2)
+    auc.update(numpy.array([[1, 0], [1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]]), numpy.array([1, 0, 0, 0, 1, 1])[:, None])
+    assert auc.eval() == areas.precision_recall_area([1, 0, 2], [2, 1, 0])

@@ -1,6 +1,7 @@
 """anabranch.Loop: its line of progress, and the callbacks, with a separate clock."""
 import io
 import sys
+import types
 
 import numpy
 import pytest
@@ -45,6 +46,15 @@ def test_lines_of_a_log():
     assert stream.getvalue().splitlines() == [
         "epoch 1/1  step 2  loss 2.0000  2 rows/s  reader wait 25 %",
         "epoch 1/1  step 3/3  loss 2.0000  2 rows/s  reader wait 25 %  took 0:12"]
+
+
+def test_the_rows_of_all_replicas_count():
+    clock, stream = Clock(), io.StringIO()
+    loop = anabranch.Loop(show=True, stream=stream, now=clock)
+    for _ in loop.epochs(1):
+        for _ in loop.steps([[{"x": numpy.ones((10, 2))}, {"x": numpy.ones((6, 2))}]]):
+            clock.now += 4.0
+    assert "4 samples/s" in stream.getvalue()
 
 
 def test_the_second_epoch_knows_its_steps():
@@ -141,6 +151,13 @@ def test_early_stopping(mode, values, last):
     assert loop.epoch == last and loop.stopped is not None
 
 
+def test_a_small_change_is_no_improvement():
+    loop = anabranch.Loop([EarlyStopping("v", patience=1, mode="min", least=0.5)], show=False)
+    for epoch in loop.epochs(4):
+        loop.log_epoch(v=[3.0, 2.25, 2.0, 0.0][epoch])
+    assert loop.epoch == 2 and "has not improved on 2.25 since epoch 2" in loop.stopped
+
+
 def test_the_best_model_is_kept_and_restored(tmp_path):
     main, scope = fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, fluid.Program()), fluid.scope_guard(scope):
@@ -165,6 +182,25 @@ def test_tensorboard(tmp_path):
     written, = (tmp_path / "logs").iterdir()
     data = written.read_bytes()
     assert data.count(b"step/loss") == 2 and b"epoch/test_loss" in data
+
+
+def test_tensorboard_gets_each_value_at_its_place(monkeypatch):
+    points = []
+
+    class Writer:
+        def __init__(self, folder):
+            self.close = self.flush = lambda: points.append(folder)
+
+        def add_scalar(self, name, value, at):
+            points.append((name, value, at))
+    monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=Writer))
+    loop = anabranch.Loop([TensorBoard("logs", every=2)], show=False)
+    for epoch in loop.epochs(2):
+        for step in loop.steps(range(2)):
+            loop.log(loss=0.5 * step)
+        loop.log_epoch(test_loss=0.25 * epoch)
+    assert points == [("step/loss", 0.5, 2), ("epoch/loss", 0.5, 0), ("epoch/test_loss", 0.0, 0), "logs",
+                      ("step/loss", 0.5, 4), ("epoch/loss", 0.5, 1), ("epoch/test_loss", 0.25, 1), "logs", "logs"]
 
 
 def test_tensorboard_without_its_package(monkeypatch):
