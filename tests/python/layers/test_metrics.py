@@ -37,8 +37,8 @@ def test_auc_is_the_share_of_ordered_pairs():
     assert abs(auc.eval() - wins / (len(p) * len(n))) < 1e-12
     auc.reset()
     assert auc.eval() == 0.0
-    auc.update(numpy.array([[0.2, 0.8], [0.9, 0.1]]), numpy.array([[1], [0]]))
-    assert auc.eval() == 1.0  # nothing is left of before
+    auc.update(numpy.array([[0.9, 0.1], [0.2, 0.8], [0.2, 0.8]]), numpy.array([[1], [0], [1]]))
+    assert auc.eval() == 0.25  # nothing is left of before
 
 
 def test_accuracy_is_weighted():
