@@ -75,9 +75,11 @@ def test_workers_agree(monkeypatch):
 
     def all_gather(role, value):
         told.append(dict(value) if isinstance(value, dict) else value)
-        return [value, {"loss": 0.25, "same": 0.1}] if isinstance(value, dict) else [value, "worker 1 had enough"]
+        if isinstance(value, dict):
+            return [value, {"loss": 0.25, "same": 0.1}, {"loss": 0.5, "same": 0.1}]
+        return [value, "worker 1 had enough", None]
     monkeypatch.setattr(_cluster, "all_gather", all_gather)
-    fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 2, ["127.0.0.1:6174"]))
+    fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 3, ["127.0.0.1:6174"]))
     seen = []
 
     class See(Callback):

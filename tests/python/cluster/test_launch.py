@@ -322,7 +322,7 @@ def test_the_environment_of_the_launcher_is_not_taken_for_a_role():
     base = {"PADDLE_PSERVERS_IP_PORT_LIST": "a:1", "TRAINING_ROLE": "PSERVER", "http_proxy": "http://p", "KEPT": "1"}
     env = launch.environment(plan, launch.roles(plan)[0], base)
     assert "PADDLE_PSERVERS_IP_PORT_LIST" not in env and env["TRAINING_ROLE"] == "TRAINER" and env["KEPT"] == "1"
-    assert env["no_proxy"] == "127.0.0.1"
+    assert env["no_proxy"] == env["NO_PROXY"] == "127.0.0.1"
 
 
 def test_the_command_names_what_there_is(capsys):

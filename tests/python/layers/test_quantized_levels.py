@@ -42,9 +42,15 @@ def test_halves(kind, numbers, levels):
 
 @pytest.mark.parametrize("kind", [*KINDS, "fake_quantize_dequantize_moving_average_abs_max"])
 def test_numbers_close_to_halves(kind):
-    """Many numbers, cut among threads: each level is that of the formula in float32."""
-    x = np.random.RandomState(1).normal(size=(8, 40000)).astype("float32")
+    """Many numbers, cut among threads: each level is that of the formula in float32, also next to halves."""
+    x = np.random.RandomState(1).normal(size=(8, 40000)).astype("float32") * np.float32(1.5)
     scale = np.abs(x).max(axis=1, keepdims=True) if "channel" in kind else np.abs(x).max()
-    levels = np.rint(np.float32(127) * (np.float32(1) / scale) * x)
+    by = np.float32(127) * (np.float32(1) / scale)
+    assert np.any(by != np.float32(127) / scale)
+    near = np.ascontiguousarray(np.broadcast_to((np.arange(126) + 0.5) / by, (8, 126)), "float32")
+    for part, steps in enumerate(np.arange(-2, 3, dtype="int32")):
+        x[:, 126 * part:126 * (part + 1)] = (near.view("int32") + steps).view("float32")
+    x[:, -1:] = scale
+    levels = np.rint(by * x)
     expected = levels * (scale / np.float32(127)) if "dequantize" in kind else levels
     np.testing.assert_array_equal(levels_of(kind, x), expected)

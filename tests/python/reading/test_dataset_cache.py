@@ -87,10 +87,11 @@ def test_bad_rows_come_from_the_cache_too(tmp_path):
 
 def test_an_unfinished_pass_leaves_nothing(tmp_path):
     path = write(tmp_path / "a", range(200000))
-    stream = _cached(tmp_path, [path], thread=1)._batches()
-    next(stream)
-    stream.close()
-    assert not os.listdir(tmp_path / "cache")
+    for command in ("cat", "head -n 3000; sleep 100"):      # the second one is waited for when the pass ends
+        stream = _cached(tmp_path, [path], thread=1, command=command)._batches()
+        next(stream)
+        stream.close()
+        assert not os.listdir(tmp_path / "cache")
     with pytest.raises(fluid.core.EnforceNotMet):
         numbers(_cached(tmp_path, [path], command="cat; exit 3")._batches())
     assert not os.listdir(tmp_path / "cache")
