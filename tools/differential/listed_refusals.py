@@ -168,6 +168,7 @@ REFUSED_THERE = {
     "layer_norm": r"Bias.*dimension|Scale.*dimension",
     "linear_chain_crf": r"Label.*dimension",
     "load": r"equal|[Nn]ot support",
+    "lookup_table": r"last dimensions of the 'Ids'",
     "lstm": r"Bias.*dims|level",
     "lstmp": r"Bias.*dims|level",
     "max_pool2d_with_index": r"supports",
