@@ -374,6 +374,8 @@ RULES = [
     # ---- of all operators
     Rule(WORKS, TAKEN, theirs=r"\b(one|1) level|L[oO]D level", when=has_levels(2)),
     Rule(RAISES, MEANT, (*WINDOWS, *TRANSPOSED), ours=r"(dilations|strides|paddings|kernels|kernel_sizes) must be"),
+    Rule(RAISES, MEANT, ours=r"and Param must hold one dtype"),
+    Rule(RAISES, MEANT, ours=r"must divide the", when=when.empty),
     Rule(RAISES, MEANT, ours=r"must have a sequence for each of the \d+ (images|rows)"),
     Rule(RAISES, MEANT, ours=r"at least one|extents above 0|must not be empty", when=when.empty),
     # ---- for each operator the text that must be found in our error, or in that of Fluid 1.8.5

@@ -25,6 +25,7 @@ RULES = [
     Rule(DIFFERS, ROUNDING, ("soft_relu",), when=close("outs", 1e-5, 1.2e-7)),  # log(1 + e^x) near 1
     Rule(GRADIENT, ROUNDING, ("cos_sim",), when=rounded_to_columns),
     Rule(GRADIENT, ROUNDING, ("tanh",), when=close("grads", 1e-5, 8e-7)),  # 1 - Out^2 near Out = 1
+    Rule(GRADIENT, ROUNDING, ("stanh",), when=close("grads", 1e-5, 4e-6)),  # likewise, times scale_a and scale_b
     Rule(GRADIENT, ROUNDING, ("fused_elemwise_activation",), when=close("grads", 1e-5, 3e-6)),  # likewise
     Rule(GRADIENT, ROUNDING, ("layer_norm",), when=close("grads", 1e-5, 1e-6)),  # rows of two numbers: nearly 0
     Rule(DIFFERS, ROUNDING, ("linear_chain_crf",), when=cancels_on_paths),
