@@ -56,6 +56,8 @@ CASES = {
     "copy": lambda: np.array([1, 2], copy=False).tolist(),
     "outside the range": lambda: np.array([-1, 300], dtype="uint8").tolist(),
     "stacked iterator": lambda: np.vstack(np.ones(2) for _ in range(2)).shape,
+    "removed functions": lambda: [np.msort([[2, 1], [1, 2]]).tolist(), np.asfarray([1], "float32").dtype.name,
+                                  np.fromstring(b"ab", "uint8").flags.writeable],
     "bytes": lambda: np.fromstring(np.ones(1, "uint8").tostring(), "uint8").tolist(),
     "array": lambda: len(array.array("B", [1]).tostring()),
     "methods": lambda: [np.array([1, 4]).ptp(), np.asscalar(np.array([2]))],

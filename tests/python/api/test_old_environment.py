@@ -16,6 +16,7 @@ PRINTED = {
     "float": "1.0", "int": "2", "math": "1.0",
     "stored": "[2.0, 3.0]", "stored outside the range": "[255, 44]", "ragged": "['O', (2,), (2,), [3]]",
     "copy": "[1, 2]", "outside the range": "[255, 44]", "stacked iterator": "(2, 2)", "bytes": "[1]", "array": "1",
+    "removed functions": "[[[1, 1], [2, 2]], 'float32', True]",
     "methods": "[3, 2]", "printed": "[0.5, 3]", "types": "[True, inf, 6, True, (1, 1)]", "histogram": "[1.0, 1.0]",
     "percentile": "2",
     "keywords": "[(1,), [False, True], (2, 2), [[2.0, 0.0], [0.0, 2.0]], 2, 2, '[1]', None]",
