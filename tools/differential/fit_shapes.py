@@ -188,8 +188,8 @@ def channels_of_bins(case):
         resize(x, x["value"].shape[0], channels, *x["value"].shape[2:])
 
 
-def as_many(first, second):
-    """As many tensors in one list as in another."""
+def equally_long(first, second):
+    """Two lists with the same number of tensors."""
 
     def fit(case):
         names = [case["ins"].get(slot, []) for slot in (first, second)]
@@ -209,7 +209,7 @@ def rows_of_scatter(case):
 
 
 def parts_of_axes(case):
-    """`strided_slice` names axes that Input has, each once, with a start, an end and a stride of -1 or more for each."""
+    """Axes of `strided_slice` that Input has, each once, with a start, an end and a stride of -1 or more for each."""
     x, attrs = one(case, "Input")["value"], case["attrs"]
     if not x.ndim:
         return

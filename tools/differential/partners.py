@@ -32,13 +32,13 @@ from fit_numbers import (
     tags_of_emission,
 )
 from fit_shapes import (
-    as_many,
     boxes_of_places,
     channels_of_bins,
     channels_of_places,
     counts_of_auc,
     counts_of_classes,
     edges_of_a_tree,
+    equally_long,
     images_of_sequences,
     mask_of_both_sides,
     no_empty_sequences,
@@ -71,7 +71,7 @@ PARTNERS = {
     "clip": (matrix_of_rows,),
     "clip_by_norm": (matrix_of_rows,),
     "collect_fpn_proposals": (
-        as_many("MultiLevelRois", "MultiLevelScores"),
+        equally_long("MultiLevelRois", "MultiLevelScores"),
         different_together("MultiLevelScores"),
         at_least("post_nms_topN", 3),
     ),

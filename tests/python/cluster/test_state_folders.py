@@ -61,7 +61,7 @@ def test_a_second_server_does_not_touch_the_files_of_the_first(job):
     worker = job.start("worker", 10**6)
     for _ in range(30):
         worker.stdout.readline()
-    for process in job.started:         # so that nobody but the others could write
+    for process in job.started:         # only the other two could write
         process.send_signal(signal.SIGSTOP)
     files = listing(job.folder / "state")
     assert files

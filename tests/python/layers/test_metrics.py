@@ -102,9 +102,10 @@ def test_the_area_under_two_histograms():
     assert areas.roc_area([1], [0], 0.5) == 0.5 and areas.precision_recall_area([0], [1]) == 0.0
 
 
-def test_the_area_of_precision_over_recall_begins_with_the_highest_bin():
+def test_the_area_of_precision_over_recall_starts_with_the_highest_bin():
     assert areas.precision_recall_area([1, 2], [1, 2]) == 0.5  # half of each bin is positive
     assert areas.precision_recall_area([1, 0, 2], [2, 1, 0]) == pytest.approx(2 / 3 + (2 / 3 + 1 / 2) / 2 / 3)
     auc = metrics.Auc("auc", curve="PR", num_thresholds=2)
-    auc.update(numpy.array([[1, 0], [1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]]), numpy.array([1, 0, 0, 0, 1, 1])[:, None])
+    scores, labels = numpy.array([0, 0, 0, 0.5, 1, 1]), numpy.array([[1], [0], [0], [0], [1], [1]])
+    auc.update(numpy.stack([1 - scores, scores], 1), labels)
     assert auc.eval() == areas.precision_recall_area([1, 0, 2], [2, 1, 0])

@@ -151,7 +151,7 @@ def test_early_stopping(mode, values, last):
     assert loop.epoch == last and loop.stopped is not None
 
 
-def test_a_small_change_is_no_improvement():
+def test_a_small_change_does_not_count():
     loop = anabranch.Loop([EarlyStopping("v", patience=1, mode="min", least=0.5)], show=False)
     for epoch in loop.epochs(4):
         loop.log_epoch(v=[3.0, 2.25, 2.0, 0.0][epoch])
