@@ -180,20 +180,21 @@ def running(i, a):
 
 for attrs in ({}, {"axis": 0}, {"exclusive": True}, {"reverse": True, "axis": 1}, {"reverse": True, "exclusive": True}):
     case("cumsum", {"X": real(3, 4)}, attrs, ref=running, rtol=3e-6)
-case("fill_constant", {}, {"shape": [2, 3], "value": 1.5, "dtype": 5}, ref=lambda i, a: np.full((2, 3), 1.5, "float32"))
+case("fill_constant", {}, {"shape": [2, 3], "value": 1.5, "dtype": 5}, ref=lambda i, a: np.full(a["shape"], a["value"], "float32"))
 case("fill_constant", {}, {"shape": [2], "str_value": "9007199254740993", "dtype": 3}, name="digits",
-     ref=lambda i, a: np.array([9007199254740993] * 2))
+     ref=lambda i, a: np.full(a["shape"], int(a["str_value"])))
 case("fill_constant", {"ShapeTensor": dims(2, 3)}, {"shape": [], "value": 2.0, "dtype": 2}, name="tensor",
-     ref=lambda i, a: np.full(i["ShapeTensor"].ravel(), 2, "int32"))
+     ref=lambda i, a: np.full(i["ShapeTensor"].ravel(), a["value"], "int32"))
 case("fill_constant", {"ValueTensor": np.array([2.5], "float32")}, {"shape": [2], "dtype": 5}, name="value",
-     ref=lambda i, a: np.full(2, i["ValueTensor"][0], "float32"))
+     ref=lambda i, a: np.full(a["shape"], i["ValueTensor"][0], "float32"))
 case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [-1, 5], "value": 2.0, "dtype": 5},
-     ref=lambda i, a: np.full((4, 5), 2, "float32"))
+     ref=lambda i, a: np.full((len(i["Input"]), a["shape"][1]), a["value"], "float32"))
 case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [7, -1], "value": 3.0, "dtype": 3, "input_dim_idx": 1,
-                                                              "output_dim_idx": 1}, ref=lambda i, a: np.full((7, 3), 3))
+                                                              "output_dim_idx": 1},
+     ref=lambda i, a: np.full((a["shape"][0], i["Input"].shape[1]), int(a["value"])))
 case("fill_constant_batch_size_like", {"Input": Seq(real(5, 2), [[2, 3]])}, {"shape": [-1, 2], "value": 1.0, "dtype": 5},
      ref=lambda i, a: np.ones((2, 2), "float32"), name="sequences")
-case("fill_any_like", {"X": real(2, 3)}, {"value": 1.5}, ref=lambda i, a: np.full_like(i["X"], 1.5))
+case("fill_any_like", {"X": real(2, 3)}, {"value": 1.5}, ref=lambda i, a: np.full_like(i["X"], a["value"]))
 case("fill_any_like", {"X": real(2, 3)}, {"value": 3.0, "dtype": 3}, ref=lambda i, a: np.full((2, 3), 3))
 case("fill_zeros_like", {"X": real(2, 3)}, ref=lambda i, a: np.zeros_like(i["X"]))
 case("assign_value", {}, {"shape": [2, 2], "dtype": 5, "fp32_values": [1.5, 2.0, -1.0, 0.25]},

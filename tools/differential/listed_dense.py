@@ -8,7 +8,7 @@ DTYPE = "a dtype without a kernel in 1.8.5, mostly float64 or integers"
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 MORE = (
     "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
-    "with a known extent where 1.8.5 expects an unknown one"
+    "with a known extent where 1.8.5 expects an unknown one, or an unknown one where it expects a known one"
 )
 PART = "arguments that 1.8.5 reads only in part, or beyond their end"
 UNKNOWN = (

@@ -41,7 +41,7 @@ COUNTERS = (
 NOTHING = "operators on empty tensors, on sequences without rows, or on parameters with an extent of 0"
 TAKEN = (
     "arguments with an extra or a missing axis of extent 1, with extra columns, with a lower rank, or "
-    "with a known extent where 1.8.5 expects an unknown one"
+    "with a known extent where 1.8.5 expects an unknown one, or an unknown one where it expects a known one"
 )
 FREE = "attributes that 1.8.5 restricts, and inputs that it requires although they have no effect"
 MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
@@ -372,6 +372,7 @@ RULES = [
     Rule(DIFFERS, FP16, ("save", "save_combine", "load", "load_combine"), why="dtype float64|dtype int|dtype bool"),
     Rule(WORKS, FREE, ("fusion_seqconv_eltadd_relu",), theirs="bias is NULL", when=when.empty),
     # ---- of all operators
+    Rule(WORKS, TAKEN, theirs=r"but received [^!=]*:-1 != ", when=when.unknown),
     Rule(WORKS, TAKEN, theirs=r"\b(one|1) level|L[oO]D level", when=has_levels(2)),
     Rule(RAISES, MEANT, (*WINDOWS, *TRANSPOSED), ours=r"(dilations|strides|paddings|kernels|kernel_sizes) must be"),
     Rule(RAISES, MEANT, ours=r"and Param must hold one dtype"),
