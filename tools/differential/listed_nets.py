@@ -201,6 +201,7 @@ RULES = [
     ),
     Rule(DIFFERS, COUNTS, ("detection_map",), why="map.out", when=counted_by_background),
     Rule(DIFFERS, SCORES, ("detection_map",), when=other_scores),
+    Rule(DIFFERS, MEANT, ("detection_map",), when=when.either(levels("DetectRes", 2), levels("Label", 2))),
     Rule(DIFFERS, "the state of `detection_map` without detections", ("detection_map",), why="shape|sequences"),
     Rule(
         DIFFERS,
