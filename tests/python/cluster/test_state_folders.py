@@ -63,6 +63,7 @@ def test_a_second_server_does_not_touch_the_files_of_the_first(job):
         worker.stdout.readline()
     for process in job.started:         # only the other two could write
         process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)       # all its threads have stopped
     files = listing(job.folder / "state")
     assert files
     second, _ = job.start("server").communicate(timeout=60)
