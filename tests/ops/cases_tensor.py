@@ -192,6 +192,8 @@ case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [-1, 5], 
 case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [7, -1], "value": 3.0, "dtype": 3, "input_dim_idx": 1,
                                                               "output_dim_idx": 1},
      ref=lambda i, a: np.full((a["shape"][0], i["Input"].shape[1]), int(a["value"])))
+case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [7, -2], "value": 3.0, "dtype": 5, "output_dim_idx": 1},
+     ref=lambda i, a: np.full((a["shape"][0], len(i["Input"])), a["value"], "float32"), name="ignored_extent")
 case("fill_constant_batch_size_like", {"Input": Seq(real(5, 2), [[2, 3]])}, {"shape": [-1, 2], "value": 1.0, "dtype": 5},
      ref=lambda i, a: np.ones((2, 2), "float32"), name="sequences")
 case("fill_any_like", {"X": real(2, 3)}, {"value": 1.5}, ref=lambda i, a: np.full_like(i["X"], a["value"]))

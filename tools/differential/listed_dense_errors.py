@@ -44,7 +44,7 @@ REFUSED = {
     "assign_value": r"one value per element of shape|at least one extent",
     "auc": r"must have 2 axes|must hold int64|at least 1|must have \d+ (elements?|rows? of one)|expected \d+ elements",
     "average_accumulates": r"must have 1 element|same shape|(one|same) dtype",
-    "bpr_loss": r"Label must be",
+    "bpr_loss": r"Label must be|X must have at least two classes",
     "center_loss": r"must have 2 axes|must have \d+ (elements?|rows? of one)|Label of sample|rows of one width",
     "chunk_eval": r"must have \d+ (elements?|rows? of one)|SeqLength must be from 0|num_chunk_types must be",
     "clip": r"a bound must have shape \[1\]",

@@ -376,6 +376,7 @@ RULES = [
     Rule(WORKS, TAKEN, theirs=r"but received [^!=]*:-1 != ", when=when.unknown),
     Rule(WORKS, TAKEN, theirs=r"\b(one|1) level|L[oO]D level", when=has_levels(2)),
     Rule(RAISES, MEANT, (*WINDOWS, *TRANSPOSED), ours=r"(dilations|strides|paddings|kernels|kernel_sizes) must be"),
+    Rule(RAISES, MEANT, ("fill_constant_batch_size_like",), ours="at least 0|is negative", when=shows_nothing),
     Rule(RAISES, MEANT, ours=r"and Param must hold one dtype"),
     Rule(RAISES, MEANT, ours=r"must divide the", when=when.empty),
     Rule(RAISES, MEANT, ours=r"must have a sequence for each of the \d+ (images|rows)"),

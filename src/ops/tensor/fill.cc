@@ -45,12 +45,13 @@ OpDef& value_attrs(OpDef& def) {
 // A tensor with the extents of the attribute `shape`, except one, which is that of an axis of Input.
 void infer_batch_size_like(InferContext& c) {
   const Meta& like = c.in("Input");
-  const std::vector<int64_t> extents = int_attr(c.op(), "shape");
+  std::vector<int64_t> extents = int_attr(c.op(), "shape");
   const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
   AB_CHECK(from >= 0 && from < like.shape.rank(), InvalidArgument,
            "input_dim_idx must be an axis of Input, got {} for {}", from, like.shape.str());
   AB_CHECK(to >= 0 && to < static_cast<int>(extents.size()), InvalidArgument,
            "output_dim_idx must be below the number of extents of shape, got {} of {}", to, extents.size());
+  extents[static_cast<size_t>(to)] = kUnknown;  // whatever it is: it is that of Input
   Shape shape(extents);
   // With LoD the batch counts sequences; their number is known at run time.
   const bool has_lod = like.lod && !like.lod->empty();
