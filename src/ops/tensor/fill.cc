@@ -51,7 +51,7 @@ void infer_batch_size_like(InferContext& c) {
            "input_dim_idx must be an axis of Input, got {} for {}", from, like.shape.str());
   AB_CHECK(to >= 0 && to < static_cast<int>(extents.size()), InvalidArgument,
            "output_dim_idx must be below the number of extents of shape, got {} of {}", to, extents.size());
-  extents[static_cast<size_t>(to)] = kUnknown;  // whatever it is: it is that of Input
+  extents[static_cast<size_t>(to)] = kUnknown;  // replaced by that of Input
   Shape shape(extents);
   // With LoD the batch counts sequences; their number is known at run time.
   const bool has_lod = like.lod && !like.lod->empty();
