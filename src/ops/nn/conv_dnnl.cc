@@ -10,6 +10,8 @@
 #include "ops/nn/conv_pixels.h"
 #include "ops/nn/conv_plain.h"
 #include "ops/nn/conv_product.h"
+#include "ops/nn/conv_rows.h"
+#include "ops/nn/conv_ways.h"
 
 namespace anabranch::nn {
 namespace {
@@ -279,25 +281,35 @@ class ConvPlan {
   bool inner_sums_ = false;     // they are in the layout of the primitive, and only their sum is converted
 };
 
+// The plan of a shape: its rows, or the library's primitives.
+struct KeptPlan {
+  ConvDims dims;
+  std::unique_ptr<RowConv> rows;
+  std::unique_ptr<ConvPlan> library;
+};
+
 }  // namespace
 
 template <> struct Conv<float>::Impl {
   Impl(ConvPass p, bool lower) : pass(p), rounded(lower), product(p) {}
-  ConvPlan& plan(const ConvDims& d) {
-    if (!plans.empty() && plans.front()->dims == d) return *plans.front();
-    auto it = std::find_if(plans.begin(), plans.end(), [&](const auto& p) { return p->dims == d; });
+
+  KeptPlan& plan(const ConvDims& d) {
+    if (!plans.empty() && plans.front().dims == d) return plans.front();
+    auto it = std::find_if(plans.begin(), plans.end(), [&](const KeptPlan& p) { return p.dims == d; });
     if (it == plans.end()) {
       if (plans.size() == kKeptShapes) plans.pop_back();
-      it = plans.insert(plans.end(), std::make_unique<ConvPlan>(pass, d, rounded));
+      it = plans.insert(plans.end(), KeptPlan{.dims = d, .rows = nullptr, .library = nullptr});
+      if (!rounded && !d.window.crops() && rows_are_faster(pass, d)) it->rows = std::make_unique<RowConv>(pass, d);
     }
     std::rotate(plans.begin(), it, it + 1);
-    return *plans.front();
+    return plans.front();
   }
+
   ConvPass pass;
   bool rounded;
   PixelConv pixels;
   ProductConv product;
-  std::vector<std::unique_ptr<ConvPlan>> plans;  // the last used ones, latest first
+  std::vector<KeptPlan> plans;  // the last used ones, latest first
 };
 
 template <>
@@ -311,6 +323,8 @@ void Conv<float>::run(const KernelContext& c, const ConvDims& given, const float
   const ConvDims d = in_one_row(given);
   const bool plain = d.window.crops();
   if (plain && impl_->pass == ConvPass::kBackwardFilter) return plain_conv_filter(c, d, a, b, out);
+  KeptPlan& plan = impl_->plan(d);
+  if (plan.rows) return plan.rows->run(c, a, b, out, extras);
   if (!plain && impl_->pass == ConvPass::kForward && !impl_->rounded && PixelConv::suits(d)) {
     return impl_->pixels.run(c, d, a, b, out, extras);
   }
@@ -318,7 +332,10 @@ void Conv<float>::run(const KernelContext& c, const ConvDims& given, const float
     return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, extras.epilogue);
   }
   if (!impl_->rounded && ProductConv::suits(d)) return impl_->product.run(c, d, a, b, out, extras);
-  impl_->plan(in_one_row(across_as_channels(d))).run(c, a, b, out, extras);
+  if (!plan.library) {
+    plan.library = std::make_unique<ConvPlan>(impl_->pass, in_one_row(across_as_channels(d)), impl_->rounded);
+  }
+  plan.library->run(c, a, b, out, extras);
 }
 
 }  // namespace anabranch::nn

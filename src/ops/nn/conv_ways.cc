@@ -1,0 +1,93 @@
+#include "ops/nn/conv_ways.h"
+
+#include <algorithm>
+
+#include "ops/nn/blocked.h"
+#include "ops/nn/conv_pixels.h"
+#include "ops/nn/conv_product.h"
+#include "ops/nn/conv_rows_loops.h"
+
+namespace anabranch::nn {
+namespace {
+
+// Work of vectors of this many elements for n elements, by the elements themselves.
+double padded(int64_t n, int64_t width) {
+  return static_cast<double>((n + width - 1) / width * width) / static_cast<double>(n);
+}
+
+// The share of the products of a window and an image that does not multiply padding.
+double inside(const Window& w) {
+  double share = 1;
+  for (size_t k = 0; k < 3; ++k) {
+    int64_t found = 0;
+    for (int64_t tap = 0; tap < w.kernel[k]; ++tap) {
+      for (int64_t at = 0; at < w.out[k]; ++at) {
+        const int64_t from = at * w.stride[k] + tap * w.dilation[k] - w.before[k];
+        if (from >= 0 && from < w.in[k]) ++found;
+      }
+    }
+    share *= static_cast<double>(found) / static_cast<double>(w.kernel[k] * w.out[k]);
+  }
+  return share;
+}
+
+// How much longer panels take that have few vectors.
+double panel_cost(int64_t channels, const rows::Sizes& sizes, int64_t most) {
+  const int64_t vectors = (channels + sizes.lanes - 1) / sizes.lanes, panels = (vectors + most - 1) / most;
+  return 1 + 0.207 * static_cast<double>(most * panels) / static_cast<double>(vectors);
+}
+
+// The library fills blocks of channels with zeros, except images of a few.
+double library_padding(const ConvDims& d) {
+  constexpr int64_t kFirst = 3;
+  return (d.in_channels <= kFirst ? 1 : padded(d.in_channels, channel_block())) * padded(d.out_channels, channel_block());
+}
+
+constexpr int64_t kLargeFilter = 1 << 18;  // elements: it does not stay in a cache of one core
+
+// All times are relative to that of the products without padding at the full speed of the processor.
+bool images_are_faster(ConvPass pass, const ConvDims& d) {
+  constexpr int64_t kLeastDepth = 16;  // shorter loops do not pay
+  const rows::Sizes sizes = rows::sizes();
+  const bool forward = pass == ConvPass::kForward;
+  const int64_t from = forward ? d.in_channels : d.out_channels, to = forward ? d.out_channels : d.in_channels;
+  if (from < kLeastDepth) return false;
+  const double rows = inside(d.window) * padded(to, sizes.lanes) * panel_cost(to, sizes, sizes.vectors);
+  double other = library_padding(d);
+  if (forward && PixelConv::suits(d)) {
+    constexpr int64_t kPixels = 8;  // of a vector, also if it has room for more
+    other = 1.1 * padded(d.window.out[2], kPixels) * static_cast<double>(std::max(sizes.lanes, kPixels) / kPixels);
+  } else if (d.filter_elems() >= kLargeFilter) {
+    other *= 1 + 2.0 / static_cast<double>(volume(d.window.out));  // the library reads it for each sample
+  }
+  return rows < other;
+}
+
+bool filters_are_faster(const ConvDims& d) {
+  if (ProductConv::suits(d)) return false;
+  constexpr int64_t kMost = 3;  // vectors of a panel
+  const rows::Sizes sizes = rows::sizes();
+  const auto rows_of = [&](int64_t down, int64_t across) {
+    return padded(down, sizes.channels) * padded(across, sizes.lanes) * (0.1 + panel_cost(across, sizes, kMost));
+  };
+  const double rows =
+      inside(d.window) * std::min(rows_of(d.in_channels, d.out_channels), rows_of(d.out_channels, d.in_channels));
+  // The library sums chunks of the batch, which are then added up.
+  const auto pixels = static_cast<double>(d.batch * volume(d.window.out));
+  const double chunks = std::clamp(pixels / 64, 1.0, std::min(16.0, static_cast<double>(d.batch)));
+  const double sums = chunks * static_cast<double>(d.filter_elems());
+  const double library = library_padding(d) * (chunks < 2 ? 2 : 1.15) + chunks * (sums < 1 << 20 ? 30 : 100) / pixels;
+  return rows < library;
+}
+
+}  // namespace
+
+bool rows_are_faster(ConvPass pass, const ConvDims& d) {
+  constexpr double kLeastWork = 1e5;  // flops: otherwise the library's single call is shorter
+  if (d.groups != 1 || d.input_last || static_cast<double>(d.batch) * d.flops_per_sample() < kLeastWork) return false;
+  constexpr int64_t kMostElems = 1 << 28;  // of a sample: offsets are 32 bits
+  if (std::max(d.in_elems(), d.out_elems()) > kMostElems) return false;
+  return pass == ConvPass::kBackwardFilter ? filters_are_faster(d) : images_are_faster(pass, d);
+}
+
+}  // namespace anabranch::nn

@@ -1,0 +1,11 @@
+// Which implementation computes a pass of a float32 convolution: the estimated time of rows (ops/nn/conv_rows.h) next to
+// that of the kernel library, or of the loops over pixels (ops/nn/conv_pixels.h). Stateless; thread-safe.
+#pragma once
+#include "ops/nn/conv.h"
+
+namespace anabranch::nn {
+
+// For kForward independent of the batch.
+bool rows_are_faster(ConvPass pass, const ConvDims& d);
+
+}  // namespace anabranch::nn
