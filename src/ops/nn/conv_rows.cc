@@ -245,16 +245,13 @@ void RowConv::multiply(int64_t number, int64_t sample, const float* in, float* o
   const int64_t first = first_vector(number) * sizes_.lanes, count = panel_vectors(number);
   const float* weights = panel(number);
   const int64_t width = count * sizes_.lanes, samples = std::min(block_, dims.batch - sample);
-  std::vector<rows::Tap> taps;
   for (const Group& g : groups_) {
-    taps = g.taps;
-    for (rows::Tap& tap : taps) tap.weight *= width;
     rows::ImageJob job{.in = in + sample * in_.elems(),
                        .from = g.from.data(),
                        .to = g.to.data(),
                        .rows = g.per_sample * samples,
-                       .taps = taps.data(),
-                       .tap_count = std::ssize(taps),
+                       .taps = g.taps.data(),
+                       .tap_count = std::ssize(g.taps),
                        .form = in_.form,
                        .weights = weights,
                        .vectors = count,

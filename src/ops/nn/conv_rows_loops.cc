@@ -35,7 +35,7 @@ template <int R, int V> void image_tile(const ImageJob& j, int64_t row) {
   const float* first[R];
   for (int r = 0; r < R; ++r) first[r] = j.in + j.from[row + r];
   for (int64_t t = 0; t < j.tap_count; ++t) {
-    const float* weights = j.weights + j.taps[t].weight;
+    const float* weights = j.weights + j.taps[t].weight * V * lanes;
     for (int64_t b = 0; b < j.form.blocks; ++b) {
       const float* in[R];
       for (int r = 0; r < R; ++r) in[r] = first[r] + j.taps[t].image + b * j.form.stride;

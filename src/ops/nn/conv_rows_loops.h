@@ -11,7 +11,7 @@ struct Form {
 };
 
 struct Tap {
-  int64_t image, weight;  // elements from the first of a row, and of a panel of weights
+  int64_t image, weight;  // elements from the first of a row, and rows from the first of a panel of weights
 };
 
 // Rows of images times a panel of weights: out[row, :] = sum over taps and channels of in[row + tap, c] weight[tap, c, :].

@@ -64,7 +64,8 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
 }
 
 bool filters_are_faster(const ConvDims& d) {
-  if (ProductConv::suits(d)) return false;
+  constexpr double kLeastWork = 4e6;  // flops: otherwise the single call of the library is shorter
+  if (ProductConv::suits(d) || static_cast<double>(d.batch) * d.flops_per_sample() < kLeastWork) return false;
   constexpr int64_t kMost = 3;  // vectors of a panel
   const rows::Sizes sizes = rows::sizes();
   const auto rows_of = [&](int64_t down, int64_t across) {
@@ -83,8 +84,7 @@ bool filters_are_faster(const ConvDims& d) {
 }  // namespace
 
 bool rows_are_faster(ConvPass pass, const ConvDims& d) {
-  constexpr double kLeastWork = 1e5;  // flops: otherwise the library's single call is shorter
-  if (d.groups != 1 || d.input_last || static_cast<double>(d.batch) * d.flops_per_sample() < kLeastWork) return false;
+  if (d.groups != 1 || d.input_last) return false;
   constexpr int64_t kMostElems = 1 << 28;  // of a sample: offsets are 32 bits
   if (std::max(d.in_elems(), d.out_elems()) > kMostElems) return false;
   return pass == ConvPass::kBackwardFilter ? filters_are_faster(d) : images_are_faster(pass, d);
