@@ -84,7 +84,8 @@ bool filters_are_faster(const ConvDims& d) {
 }  // namespace
 
 bool rows_are_faster(ConvPass pass, const ConvDims& d) {
-  if (d.groups != 1 || d.input_last) return false;
+  // A vector must not reach into the next block: the library may have been told to use shorter ones.
+  if (d.groups != 1 || d.input_last || rows::sizes().lanes > channel_block()) return false;
   constexpr int64_t kMostElems = 1 << 28;  // of a sample: offsets are 32 bits
   if (std::max(d.in_elems(), d.out_elems()) > kMostElems) return false;
   return pass == ConvPass::kBackwardFilter ? filters_are_faster(d) : images_are_faster(pass, d);
