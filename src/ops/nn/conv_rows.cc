@@ -5,13 +5,13 @@
 
 #include "ops/kernels/workspace.h"
 #include "ops/nn/blocked.h"
+#include "ops/nn/conv_ways.h"
 
 namespace anabranch::nn {
 namespace {
 
 constexpr int64_t kBlockElems = 1 << 18;  // of the images of a task: they stay in the second-level cache
 constexpr int64_t kLeastRows = 64;        // of a task
-constexpr int64_t kFilterVectors = 3;      // of a panel of sums of filters
 constexpr int64_t kFirstCache = 1 << 13;   // elements
 constexpr int64_t kShortRow = 16;          // pixels
 constexpr int64_t kTile = 8;              // samples, so that groups of one pixel fill the tiles of the loops
@@ -118,16 +118,11 @@ void RowConv::make_groups() {
 void RowConv::plan_filter() {
   in_ = images(true, false);
   out_ = images(false, false);
-  sizes_.vectors = kFilterVectors;
-  // The channels that fill vectors better lie across.
-  const auto waste = [&](int64_t down, int64_t across) {
-    return rounded_up(down, sizes_.channels) * rounded_up(across, sizes_.lanes);
-  };
-  const int64_t straight = waste(out_.channels, in_.channels), turned = waste(in_.channels, out_.channels);
-  turned_ = turned < straight || (turned == straight && in_.channels < out_.channels);
+  sizes_.vectors = sizes_.filter_vectors;
+  turned_ = filter_rows_are_inputs(dims);
   vectors_ = rounded_up(turned_ ? out_.channels : in_.channels, sizes_.lanes) / sizes_.lanes;
   // Short rows of images: samples lie next to each other, so that the loops are longer.
-  const int64_t used = sizes_.lanes * (kFilterVectors * in_.pixels + out_.pixels);
+  const int64_t used = sizes_.lanes * (sizes_.vectors * in_.pixels + out_.pixels);
   const int64_t fits = std::clamp<int64_t>(kFirstCache / used, 1, dims.batch);
   const int64_t run = dims.window.stride[2] == 1 ? dims.window.out[2] : 1;
   if (run < kShortRow) {

@@ -147,7 +147,7 @@ void Transpose(const float* from, int64_t from_row, int64_t rows, int64_t column
   }
 }
 
-Sizes Limits() { return {static_cast<int64_t>(hn::Lanes(Lanes())), kVectors, kFilterRows}; }
+Sizes Limits() { return {static_cast<int64_t>(hn::Lanes(Lanes())), kRows, kVectors, kFilterRows, kFilterVectors}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace anabranch::nn::rows

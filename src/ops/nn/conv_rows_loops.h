@@ -42,14 +42,16 @@ struct FilterJob {
   int64_t run_count;
   bool turned;                      // the images are `down`
   int64_t down_step, across_step;   // elements from one pixel of a run to the next
-  int64_t rows, vectors;            // up to Sizes::channels and 3
+  int64_t rows, vectors;            // up to Sizes::channels and filter_vectors
   int64_t place[4];                 // of each vector in `across`
   bool first;
   float* sums;
 };
 
 struct Sizes {
-  int64_t lanes, vectors, channels;  // floats in a vector; most vectors of a panel; most rows of sums
+  int64_t lanes;                   // floats in a vector
+  int64_t rows, vectors;           // of images at a time, and of a panel of their weights
+  int64_t channels, filter_vectors;  // likewise of sums of filters
 };
 
 Sizes sizes();  // of this machine

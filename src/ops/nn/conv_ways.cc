@@ -31,10 +31,16 @@ double inside(const Window& w) {
   return share;
 }
 
-// How much longer panels take that have few vectors.
-double panel_cost(int64_t channels, const rows::Sizes& sizes, int64_t most) {
-  const int64_t vectors = (channels + sizes.lanes - 1) / sizes.lanes, panels = (vectors + most - 1) / most;
-  return 1 + 0.207 * static_cast<double>(most * panels) / static_cast<double>(vectors);
+// Of tiles of rows and vectors of channels: the padding of the vectors, loads that few vectors do not hide, and sums
+// that wait for each other where there are fewer than the processor works on at the same time.
+double tile_cost(int64_t channels, int64_t lanes, int64_t rows, int64_t most) {
+  constexpr int64_t kSums = 10;
+  const int64_t vectors = (channels + lanes - 1) / lanes, panels = (vectors + most - 1) / most;
+  int64_t time = 0;
+  for (int64_t p = 0; p < panels; ++p) time += std::max(kSums, rows * ((p + 1) * vectors / panels - p * vectors / panels));
+  const double waits = static_cast<double>(time) / static_cast<double>(rows * vectors);
+  const double loads = 1 + 0.207 * static_cast<double>(most * panels) / static_cast<double>(vectors);
+  return padded(channels, lanes) * loads * waits;
 }
 
 // The library fills blocks of channels with zeros, except images of a few.
@@ -52,7 +58,7 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
   const bool forward = pass == ConvPass::kForward;
   const int64_t from = forward ? d.in_channels : d.out_channels, to = forward ? d.out_channels : d.in_channels;
   if (from < kLeastDepth) return false;
-  const double rows = inside(d.window) * padded(to, sizes.lanes) * panel_cost(to, sizes, sizes.vectors);
+  const double rows = inside(d.window) * tile_cost(to, sizes.lanes, sizes.rows, sizes.vectors);
   double other = library_padding(d);
   if (forward && PixelConv::suits(d)) {
     constexpr int64_t kPixels = 8;  // of a vector, also if it has room for more
@@ -63,16 +69,19 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
   return rows < other;
 }
 
+// With rows for `down` channels and vectors of `across` channels.
+double filter_cost(int64_t down, int64_t across) {
+  const rows::Sizes s = rows::sizes();
+  const double loads = s.channels < 8 ? 1.3 : 1.1;  // of both operands, whose rows lie apart
+  return loads * padded(down, s.channels) * tile_cost(across, s.lanes, s.channels, s.filter_vectors);
+}
+
 bool filters_are_faster(const ConvDims& d) {
   constexpr double kLeastWork = 4e6;  // flops: otherwise the single call of the library is shorter
   if (ProductConv::suits(d) || static_cast<double>(d.batch) * d.flops_per_sample() < kLeastWork) return false;
-  constexpr int64_t kMost = 3;  // vectors of a panel
-  const rows::Sizes sizes = rows::sizes();
-  const auto rows_of = [&](int64_t down, int64_t across) {
-    return padded(down, sizes.channels) * padded(across, sizes.lanes) * (0.1 + panel_cost(across, sizes, kMost));
-  };
-  const double rows =
-      inside(d.window) * std::min(rows_of(d.in_channels, d.out_channels), rows_of(d.out_channels, d.in_channels));
+  const double least =
+      std::min(filter_cost(d.in_channels, d.out_channels), filter_cost(d.out_channels, d.in_channels));
+  const double rows = inside(d.window) * least;
   // The library sums chunks of the batch, which are then added up.
   const auto pixels = static_cast<double>(d.batch * volume(d.window.out));
   const double chunks = std::clamp(pixels / 64, 1.0, std::min(16.0, static_cast<double>(d.batch)));
@@ -82,6 +91,11 @@ bool filters_are_faster(const ConvDims& d) {
 }
 
 }  // namespace
+
+bool filter_rows_are_inputs(const ConvDims& d) {
+  const double inputs = filter_cost(d.in_channels, d.out_channels), outputs = filter_cost(d.out_channels, d.in_channels);
+  return inputs < outputs || (inputs == outputs && d.in_channels < d.out_channels);
+}
 
 bool rows_are_faster(ConvPass pass, const ConvDims& d) {
   // A vector must not reach into the next block: the library may have been told to use shorter ones.

@@ -8,4 +8,8 @@ namespace anabranch::nn {
 // For kForward independent of the batch.
 bool rows_are_faster(ConvPass pass, const ConvDims& d);
 
+// Of the sums of a filter: whether a row belongs to an input channel and vectors hold output channels, or the other
+// way round.
+bool filter_rows_are_inputs(const ConvDims& d);
+
 }  // namespace anabranch::nn
