@@ -1,4 +1,4 @@
-// Which implementation computes a convolution: the rule depends on shapes alone.
+// The choice between implementations of a convolution depends on shapes alone.
 #include "ops/nn/conv_ways.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ ConvDims square(int64_t batch, int64_t in, int64_t out, int64_t side, int64_t ke
 class ConvWays : public testing::Test {
  protected:
   void SetUp() override {
-    if (rows::sizes().lanes > channel_block()) GTEST_SKIP() << "the library uses shorter vectors";
+    if (rows::sizes().floats > channel_block()) GTEST_SKIP() << "the library uses shorter vectors";
   }
 };
 

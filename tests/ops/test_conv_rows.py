@@ -95,9 +95,9 @@ def test_transposed(name):
     near(results("float32", name, transposed=True), results("float64", name, transposed=True))
 
 
-def net(dtype, kept=None):
-    """Four steps of a net whose convolutions stay in the layout of the kernels, with bias, shortcut and relu behind
-    them; `kept`: a pass that is switched off."""
+def net(dtype):
+    """Four steps of a net whose convolutions stay in the layout of the kernels, with bias, shortcut and relu after
+    them."""
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, 32, 4, 6], dtype)

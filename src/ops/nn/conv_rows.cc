@@ -12,16 +12,14 @@ namespace {
 
 constexpr int64_t kBlockElems = 1 << 18;  // of the images of a task: they stay in the second-level cache
 constexpr int64_t kLeastRows = 64;        // of a task
-constexpr int64_t kFirstCache = 1 << 13;   // elements
-constexpr int64_t kShortRow = 16;          // pixels
+constexpr int64_t kFirstCache = 1 << 13;  // elements
+constexpr int64_t kShortRow = 16;         // pixels
 constexpr int64_t kTile = 8;              // samples, so that groups of one pixel fill the tiles of the loops
 constexpr int64_t kCopyGrain = 16384;     // elements
 
 int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-Extents place_of(int64_t index, const Extents& e) {
-  return {index / (e[1] * e[2]), index / e[2] % e[1], index % e[2]};
-}
+Extents place_of(int64_t index, const Extents& e) { return {index / (e[1] * e[2]), index / e[2] % e[1], index % e[2]}; }
 int64_t index_of(const Extents& at, const Extents& e) { return (at[0] * e[1] + at[1]) * e[2] + at[2]; }
 bool inside(const Extents& at, const Extents& e) {
   for (size_t k = 0; k < 3; ++k) {
@@ -57,11 +55,11 @@ RowConv::RowConv(ConvPass pass, const ConvDims& d)
   in_ = images(forward, false);
   out_ = images(!forward, true);
   depth_ = in_.channels;
-  vectors_ = rounded_up(out_.channels, sizes_.lanes) / sizes_.lanes;
+  vectors_ = rounded_up(out_.channels, sizes_.floats) / sizes_.floats;
   block_ = std::max<int64_t>(kBlockElems / in_.elems(), 1);
   if (block_ > kTile) block_ = std::max(kTile, std::min(block_, d.batch / 8) / kTile * kTile);
   block_ = std::min(std::max(block_, kLeastRows / out_.pixels), d.batch);
-  packed_.resize(static_cast<size_t>(rounded_up(vectors_ * sizes_.lanes * taps_ * depth_, 16) / 16));
+  packed_.resize(static_cast<size_t>(rounded_up(vectors_ * sizes_.floats * taps_ * depth_, 16) / 16));
   make_groups();
 }
 
@@ -72,12 +70,12 @@ RowConv::Images RowConv::images(bool input, bool written) const {
   made.channels = input ? dims.in_channels : dims.out_channels;
   made.blocked = input ? dims.blocked_input : dims.blocked_output;
   const int64_t block = channel_block();
-  const bool whole = made.channels % sizes_.lanes == 0;
+  const bool whole = made.channels % sizes_.floats == 0;
   made.copied = !made.blocked && !(dims.channels_last && whole);
   const bool blocks = made.blocked || (made.copied && made.channels % block == 0);
-  const int64_t width = blocks                     ? block
-                        : made.copied && written   ? rounded_up(made.channels, sizes_.lanes)
-                                                   : made.channels;
+  const int64_t width = blocks                   ? block
+                        : made.copied && written ? rounded_up(made.channels, sizes_.floats)
+                                                 : made.channels;
   made.form = {.width = width, .blocks = blocks ? made.channels / block : 1, .stride = made.pixels * width};
   return made;
 }
@@ -120,9 +118,9 @@ void RowConv::plan_filter() {
   out_ = images(false, false);
   sizes_.vectors = sizes_.filter_vectors;
   turned_ = filter_rows_are_inputs(dims);
-  vectors_ = rounded_up(turned_ ? out_.channels : in_.channels, sizes_.lanes) / sizes_.lanes;
+  vectors_ = rounded_up(turned_ ? out_.channels : in_.channels, sizes_.floats) / sizes_.floats;
   // Short rows of images: samples lie next to each other, so that the loops are longer.
-  const int64_t used = sizes_.lanes * (sizes_.vectors * in_.pixels + out_.pixels);
+  const int64_t used = sizes_.floats * (sizes_.vectors * in_.pixels + out_.pixels);
   const int64_t fits = std::clamp<int64_t>(kFirstCache / used, 1, dims.batch);
   const int64_t run = dims.window.stride[2] == 1 ? dims.window.out[2] : 1;
   if (run < kShortRow) {
@@ -167,7 +165,7 @@ void RowConv::run(const KernelContext& c, const float* a, const float* b, float*
 
 // The filter is [output channel, input channel, tap]; a panel [tap, channel that is added up, channel of the panel].
 void RowConv::pack_panel(const float* filter, int64_t number) {
-  const int64_t width = panel_vectors(number) * sizes_.lanes, first = first_vector(number) * sizes_.lanes;
+  const int64_t width = panel_vectors(number) * sizes_.floats, first = first_vector(number) * sizes_.floats;
   const int64_t taken = std::min(width, out_.channels - first), in = dims.in_channels;
   float* to = panel(number);
   if (taken < width) std::fill_n(to, width * taps_ * depth_, 0.0f);
@@ -237,9 +235,9 @@ void RowConv::write(const KernelContext& c, const Images& form, const float* roo
 }
 
 void RowConv::multiply(int64_t number, int64_t sample, const float* in, float* out, const ConvEpilogue* epilogue) {
-  const int64_t first = first_vector(number) * sizes_.lanes, count = panel_vectors(number);
+  const int64_t first = first_vector(number) * sizes_.floats, count = panel_vectors(number);
   const float* weights = panel(number);
-  const int64_t width = count * sizes_.lanes, samples = std::min(block_, dims.batch - sample);
+  const int64_t width = count * sizes_.floats, samples = std::min(block_, dims.batch - sample);
   for (const Group& g : groups_) {
     rows::ImageJob job{.in = in + sample * in_.elems(),
                        .from = g.from.data(),
@@ -252,7 +250,7 @@ void RowConv::multiply(int64_t number, int64_t sample, const float* in, float* o
                        .vectors = count,
                        .place = {},
                        .out = out + sample * out_.elems()};
-    for (int64_t v = 0; v < count; ++v) job.place[v] = out_.form.channel(first + v * sizes_.lanes);
+    for (int64_t v = 0; v < count; ++v) job.place[v] = out_.form.channel(first + v * sizes_.floats);
     rows::run(job);
   }
   for (int64_t n = sample; epilogue && n < sample + samples; ++n) {
@@ -268,9 +266,11 @@ void RowConv::run_images(const KernelContext& c, const float* a, const float* fi
   const float* from = read(c, in_, a, in_.copied ? room.get<float>(dims.batch * in_.elems()) : nullptr);
   float* to = out_.copied ? room.get<float>(dims.batch * out_.elems()) : out;
   const int64_t blocks = (dims.batch + block_ - 1) / block_;
-  // What is read again for each of the others: the images for each panel, or the filter for each block of samples.
-  const double images = static_cast<double>(dims.batch * in_.elems()), weights = 16 * static_cast<double>(packed_.size());
-  const bool by_panel = weights + images * static_cast<double>(panels()) < images + weights * static_cast<double>(blocks);
+  // Read again for each of the others: the images for each panel, or the filter for each block of samples.
+  const double images = static_cast<double>(dims.batch * in_.elems()),
+               weights = 16 * static_cast<double>(packed_.size());
+  const bool by_panel =
+      weights + images * static_cast<double>(panels()) < images + weights * static_cast<double>(blocks);
   const ConvEpilogue* of_blocks = out_.blocked ? extras.epilogue : nullptr;
   c.parallel_each(panels() * blocks, 1, [&](int64_t task) {
     const int64_t number = by_panel ? task / blocks : task % panels();
@@ -286,8 +286,8 @@ void RowConv::run_images(const KernelContext& c, const float* a, const float* fi
 void RowConv::filter_tile(int64_t tile, int64_t number, int64_t first_tap, int64_t last_tap, const float* down,
                           const float* across, float* out) const {
   const Images &rows_of = turned_ ? in_ : out_, &columns_of = turned_ ? out_ : in_;
-  const int64_t row = tile * sizes_.channels, first = first_vector(number) * sizes_.lanes;
-  const int64_t count = panel_vectors(number), width = count * sizes_.lanes;
+  const int64_t row = tile * sizes_.channels, first = first_vector(number) * sizes_.floats;
+  const int64_t count = panel_vectors(number), width = count * sizes_.floats;
   const int64_t rows = std::min(sizes_.channels, rows_of.channels - row), part = rows * width;
   Workspace room;
   float* sums = room.get<float>((last_tap - first_tap) * part);
@@ -307,7 +307,7 @@ void RowConv::filter_tile(int64_t tile, int64_t number, int64_t first_tap, int64
                       .place = {},
                       .first = true,
                       .sums = nullptr};
-  for (int64_t v = 0; v < count; ++v) job.place[v] = columns_of.form.channel(first + v * sizes_.lanes);
+  for (int64_t v = 0; v < count; ++v) job.place[v] = columns_of.form.channel(first + v * sizes_.floats);
   for (int64_t sample = 0; sample < dims.batch; sample += block_) {
     job.down = down + sample * rows_of.elems() + rows_of.form.channel(row);
     job.across = across + sample * columns_of.elems();
@@ -333,7 +333,7 @@ void RowConv::filter_tile(int64_t tile, int64_t number, int64_t first_tap, int64
 void RowConv::run_filter(const KernelContext& c, const float* image, const float* dout, float* out) {
   constexpr int64_t kFewTasks = 8;
   Workspace room;
-  const int64_t spare = sizes_.lanes * sizes_.vectors;  // elements that are read, but not used
+  const int64_t spare = sizes_.floats * sizes_.vectors;  // elements that are read, but not used
   const float* x = read(c, in_, image, in_.copied ? room.get<float>(dims.batch * in_.elems() + spare) : nullptr);
   const float* g = read(c, out_, dout, out_.copied ? room.get<float>(dims.batch * out_.elems() + spare) : nullptr);
   const int64_t tiles = ((turned_ ? in_ : out_).channels + sizes_.channels - 1) / sizes_.channels;

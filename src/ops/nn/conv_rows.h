@@ -44,7 +44,7 @@ class RowConv {
   int64_t first_vector(int64_t panel) const { return panel * vectors_ / panels(); }
   int64_t panel_vectors(int64_t panel) const { return first_vector(panel + 1) - first_vector(panel); }
 
-  float* panel(int64_t number) { return packed_[0].elems + first_vector(number) * sizes_.lanes * taps_ * depth_; }
+  float* panel(int64_t number) { return packed_[0].elems + first_vector(number) * sizes_.floats * taps_ * depth_; }
   void pack_panel(const float* filter, int64_t number);
   void pack(const KernelContext& c, const float* filter, uint64_t version);
   void run_images(const KernelContext& c, const float* a, const float* filter, float* out, const ConvExtras& extras);

@@ -14,7 +14,8 @@ struct Tap {
   int64_t image, weight;  // elements from the first of a row, and rows from the first of a panel of weights
 };
 
-// Rows of images times a panel of weights: out[row, :] = sum over taps and channels of in[row + tap, c] weight[tap, c, :].
+// Rows of images times a panel of weights: out[row, :] = sum over taps and channels of in[row + tap, c] weight[tap, c,
+// :].
 struct ImageJob {
   const float* in;
   const int32_t *from, *to;  // per row: its first element in the input and in the output
@@ -40,17 +41,17 @@ struct FilterJob {
   int64_t samples, down_sample, across_sample;  // elements from one sample to the next
   const Run* runs;
   int64_t run_count;
-  bool turned;                      // the images are `down`
-  int64_t down_step, across_step;   // elements from one pixel of a run to the next
-  int64_t rows, vectors;            // up to Sizes::channels and filter_vectors
-  int64_t place[4];                 // of each vector in `across`
+  bool turned;                     // the images are `down`
+  int64_t down_step, across_step;  // elements from one pixel of a run to the next
+  int64_t rows, vectors;           // up to Sizes::channels and filter_vectors
+  int64_t place[4];                // of each vector in `across`
   bool first;
   float* sums;
 };
 
 struct Sizes {
-  int64_t lanes;                   // floats in a vector
-  int64_t rows, vectors;           // of images at a time, and of a panel of their weights
+  int64_t floats;                    // in a vector
+  int64_t rows, vectors;             // of images at a time, and of a panel of their weights
   int64_t channels, filter_vectors;  // likewise of sums of filters
 };
 

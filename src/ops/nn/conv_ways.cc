@@ -37,7 +37,8 @@ double tile_cost(int64_t channels, int64_t lanes, int64_t rows, int64_t most) {
   constexpr int64_t kSums = 10;
   const int64_t vectors = (channels + lanes - 1) / lanes, panels = (vectors + most - 1) / most;
   int64_t time = 0;
-  for (int64_t p = 0; p < panels; ++p) time += std::max(kSums, rows * ((p + 1) * vectors / panels - p * vectors / panels));
+  for (int64_t p = 0; p < panels; ++p)
+    time += std::max(kSums, rows * ((p + 1) * vectors / panels - p * vectors / panels));
   const double waits = static_cast<double>(time) / static_cast<double>(rows * vectors);
   const double loads = 1 + 0.207 * static_cast<double>(most * panels) / static_cast<double>(vectors);
   return padded(channels, lanes) * loads * waits;
@@ -46,7 +47,8 @@ double tile_cost(int64_t channels, int64_t lanes, int64_t rows, int64_t most) {
 // The library fills blocks of channels with zeros, except images of a few.
 double library_padding(const ConvDims& d) {
   constexpr int64_t kFirst = 3;
-  return (d.in_channels <= kFirst ? 1 : padded(d.in_channels, channel_block())) * padded(d.out_channels, channel_block());
+  return (d.in_channels <= kFirst ? 1 : padded(d.in_channels, channel_block())) *
+         padded(d.out_channels, channel_block());
 }
 
 constexpr int64_t kLargeFilter = 1 << 18;  // elements: it does not stay in a cache of one core
@@ -58,11 +60,11 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
   const bool forward = pass == ConvPass::kForward;
   const int64_t from = forward ? d.in_channels : d.out_channels, to = forward ? d.out_channels : d.in_channels;
   if (from < kLeastDepth) return false;
-  const double rows = inside(d.window) * tile_cost(to, sizes.lanes, sizes.rows, sizes.vectors);
+  const double rows = inside(d.window) * tile_cost(to, sizes.floats, sizes.rows, sizes.vectors);
   double other = library_padding(d);
   if (forward && PixelConv::suits(d)) {
     constexpr int64_t kPixels = 8;  // of a vector, also if it has room for more
-    other = 1.1 * padded(d.window.out[2], kPixels) * static_cast<double>(std::max(sizes.lanes, kPixels) / kPixels);
+    other = 1.1 * padded(d.window.out[2], kPixels) * static_cast<double>(std::max(sizes.floats, kPixels) / kPixels);
   } else if (d.filter_elems() >= kLargeFilter) {
     other *= 1 + 2.0 / static_cast<double>(volume(d.window.out));  // the library reads it for each sample
   }
@@ -73,14 +75,13 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
 double filter_cost(int64_t down, int64_t across) {
   const rows::Sizes s = rows::sizes();
   const double loads = s.channels < 8 ? 1.3 : 1.1;  // of both operands, whose rows lie apart
-  return loads * padded(down, s.channels) * tile_cost(across, s.lanes, s.channels, s.filter_vectors);
+  return loads * padded(down, s.channels) * tile_cost(across, s.floats, s.channels, s.filter_vectors);
 }
 
 bool filters_are_faster(const ConvDims& d) {
   constexpr double kLeastWork = 4e6;  // flops: otherwise the single call of the library is shorter
   if (ProductConv::suits(d) || static_cast<double>(d.batch) * d.flops_per_sample() < kLeastWork) return false;
-  const double least =
-      std::min(filter_cost(d.in_channels, d.out_channels), filter_cost(d.out_channels, d.in_channels));
+  const double least = std::min(filter_cost(d.in_channels, d.out_channels), filter_cost(d.out_channels, d.in_channels));
   const double rows = inside(d.window) * least;
   // The library sums chunks of the batch, which are then added up.
   const auto pixels = static_cast<double>(d.batch * volume(d.window.out));
@@ -93,13 +94,14 @@ bool filters_are_faster(const ConvDims& d) {
 }  // namespace
 
 bool filter_rows_are_inputs(const ConvDims& d) {
-  const double inputs = filter_cost(d.in_channels, d.out_channels), outputs = filter_cost(d.out_channels, d.in_channels);
+  const double inputs = filter_cost(d.in_channels, d.out_channels),
+               outputs = filter_cost(d.out_channels, d.in_channels);
   return inputs < outputs || (inputs == outputs && d.in_channels < d.out_channels);
 }
 
 bool rows_are_faster(ConvPass pass, const ConvDims& d) {
   // A vector must not reach into the next block: the library may have been told to use shorter ones.
-  if (d.groups != 1 || d.input_last || rows::sizes().lanes > channel_block()) return false;
+  if (d.groups != 1 || d.input_last || rows::sizes().floats > channel_block()) return false;
   constexpr int64_t kMostElems = 1 << 28;  // of a sample: offsets are 32 bits
   if (std::max(d.in_elems(), d.out_elems()) > kMostElems) return false;
   return pass == ConvPass::kBackwardFilter ? filters_are_faster(d) : images_are_faster(pass, d);

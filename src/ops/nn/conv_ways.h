@@ -1,5 +1,5 @@
-// Which implementation computes a pass of a float32 convolution: the estimated time of rows (ops/nn/conv_rows.h) next to
-// that of the kernel library, or of the loops over pixels (ops/nn/conv_pixels.h). Stateless; thread-safe.
+// The choice between the implementations of a pass of a float32 convolution, by their estimated times: rows
+// (ops/nn/conv_rows.h), the kernel library, or loops over pixels (ops/nn/conv_pixels.h). Stateless; thread-safe.
 #pragma once
 #include "ops/nn/conv.h"
 
