@@ -79,15 +79,18 @@ double filter_cost(int64_t down, int64_t across) {
 }
 
 bool filters_are_faster(const ConvDims& d) {
-  constexpr double kLeastWork = 4e6;  // flops: otherwise the single call of the library is shorter
-  if (ProductConv::suits(d) || static_cast<double>(d.batch) * d.flops_per_sample() < kLeastWork) return false;
+  constexpr double kLeastWork = 6e6;  // flops: otherwise the single call of the library is shorter
+  constexpr double kForTwo = 2e7;     // from here on a second thread would be worth its start
+  const double work = static_cast<double>(d.batch) * d.flops_per_sample();
+  if (ProductConv::suits(d) || work < kLeastWork) return false;
   const double least = std::min(filter_cost(d.in_channels, d.out_channels), filter_cost(d.out_channels, d.in_channels));
   const double rows = inside(d.window) * least;
   // The library sums chunks of the batch, which are then added up.
   const auto pixels = static_cast<double>(d.batch * volume(d.window.out));
   const double chunks = std::clamp(pixels / 64, 1.0, std::min(16.0, static_cast<double>(d.batch)));
   const double sums = chunks * static_cast<double>(d.filter_elems());
-  const double library = library_padding(d) * (chunks < 2 ? 2 : 1.15) + chunks * (sums < 1 << 20 ? 30 : 100) / pixels;
+  const double library =
+      library_padding(d) * (chunks < 2 && work >= kForTwo ? 2 : 1.15) + chunks * (sums < 1 << 20 ? 30 : 100) / pixels;
   return rows < library;
 }
 
