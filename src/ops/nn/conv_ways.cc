@@ -74,7 +74,7 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
 // With rows for `down` channels and vectors of `across` channels.
 double filter_cost(int64_t down, int64_t across) {
   const rows::Sizes s = rows::sizes();
-  const double loads = s.channels < 8 ? 1.3 : 1.1;  // of both operands, whose rows lie apart
+  const double loads = s.channels < 8 ? 1.3 : 1.12;  // of both operands, whose rows lie apart
   return loads * padded(down, s.channels) * tile_cost(across, s.floats, s.channels, s.filter_vectors);
 }
 
@@ -83,6 +83,7 @@ bool filters_are_faster(const ConvDims& d) {
   constexpr double kForTwo = 2e7;     // from here on a second thread would be worth its start
   const double work = static_cast<double>(d.batch) * d.flops_per_sample();
   if (ProductConv::suits(d) || work < kLeastWork) return false;
+  if (std::max(d.in_channels, d.out_channels) < rows::sizes().floats) return false;  // no vector would be full
   const double least = std::min(filter_cost(d.in_channels, d.out_channels), filter_cost(d.out_channels, d.in_channels));
   const double rows = inside(d.window) * least;
   // The library sums chunks of the batch, which are then added up.
