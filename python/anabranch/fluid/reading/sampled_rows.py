@@ -112,7 +112,7 @@ def _values(path: str, settings: Any, names: Sequence[str]) -> dict[str, Any]:
         stream = _core.Dataset(settings).open(True, 1)
         while (batch := stream.next()) is not None:
             for name in names:
-                values = np.array(batch[name])
+                values = np.array(batch[name])  # type: ignore[index]
                 found[name].append(values.reshape(len(values), -1))
         stream.close()
     except EnforceNotMet:   # the pass says what is wrong
