@@ -64,7 +64,8 @@ const char* bad_row_hint(const BadRow& row) {
     case BadReason::kQuote: return "a quoted field ends in its line, and a quote in it is written twice";
     case BadReason::kLineTooLong: return "its end may be missing: lines end with a line feed";
     case BadReason::kDate:
-      return "a date is 2024-01-05, 2024-01-05T13:05:00 or seconds since 1970; date(part, others=True) gives other texts "
+      return "a date is 2024-01-05, 2024-01-05T13:05:00 or seconds since 1970; date(part, others=True) gives other "
+             "texts "
              "the id 0";
     case BadReason::kVocabulary: return "vocabulary(words, others=True) gives such texts the id 0";
     default: return "";

@@ -94,7 +94,8 @@ void read_vocabulary(const Arguments& a, Step* step) {
 }
 
 void read_date(const Arguments& a, Step* step) {
-  step->part = static_cast<DatePart>(one_of(text_of(a.step[1], a.where, "the part"), date_parts(), a.where, "the part"));
+  step->part =
+      static_cast<DatePart>(one_of(text_of(a.step[1], a.where, "the part"), date_parts(), a.where, "the part"));
   step->buckets = static_cast<uint64_t>(date_part_size(step->part));
   step->first = a.step.size() < 3 || flag_of(a.step[2], a.where, "others") ? 1 : 0;
 }

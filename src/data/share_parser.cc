@@ -82,8 +82,8 @@ size_t share_column(const Settings::Share& share, bool header, const std::vector
                     const std::string& path) {
   if (!header) return static_cast<size_t>(std::stoull(share.column));
   const auto found = std::find(names.begin(), names.end(), share.column);
-  AB_CHECK(found != names.end(), InvalidArgument, "{}: set_share: the header has no column {}: {}{}", path, share.column,
-           fmt::join(names, ", "), near_name(share.column, {names.begin(), names.end()}));
+  AB_CHECK(found != names.end(), InvalidArgument, "{}: set_share: the header has no column {}: {}{}", path,
+           share.column, fmt::join(names, ", "), near_name(share.column, {names.begin(), names.end()}));
   return static_cast<size_t>(found - names.begin());
 }
 

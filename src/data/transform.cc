@@ -50,8 +50,8 @@ int64_t Vocabulary::find(std::string_view word) const {
 uint64_t Transform::ids() const {
   if (!gives_bucket()) return 0;
   const Step& last = steps.back();
-  return last.buckets + last.bounds.size() + !last.bounds.empty() +
-         (last.words ? last.words->size() : 0) + static_cast<uint64_t>(last.first);
+  return last.buckets + last.bounds.size() + !last.bounds.empty() + (last.words ? last.words->size() : 0) +
+         static_cast<uint64_t>(last.first);
 }
 
 bool Transform::apply(std::string_view text, uint64_t salt, Cell* cell) const {
