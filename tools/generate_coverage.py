@@ -37,7 +37,6 @@ _OF_VALUES = "internal to Fluid; fetch values with Executor.run, and read data w
 #: Methods of core classes that raise NotImplementedError, and why.
 REFUSED_METHODS = {
     "OpDesc": {"block": "use Operator.block"},
-    "VarDesc": {"set_name": "use Block._rename_var, which renames the variable in its operators as well"},
     "Variable": dict.fromkeys(("get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"),
                               _OF_VALUES),
 }

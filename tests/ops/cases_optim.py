@@ -208,3 +208,26 @@ for attrs in ({}, {"l1": 0.5}, {"l2": 0.25}, {"l1": 0.25, "l2": 0.5}):
     case("proximal_adagrad", {"Param": real(3, 4), "Grad": real(3, 4), "Moment": real(3, 4, lo=0.1), "LearningRate": np.array([0.5])},
          attrs, proximal_adagrad)
 rule("lars_momentum", state("Velocity"), {"mu": 0.5, "lars_coeff": 0.25, "lars_weight_decay": 0.0}, lars, rtol=5e-6)
+
+# ---- decay of the rows in a sparse gradient
+
+SIGNED = np.where(real(4, 3) > 0.3, real(4, 3), 0.0)
+
+
+def regularized(i, a):
+    found = sorted(set(i["X"].ids))
+    dense, _ = grad_of(i["X"])
+    w = i["W"][found]
+    return Rows(found, i["X"].height,
+                dense[found] + a.get("l2_decay", 0.0) * w + a.get("l1_decay", 0.0) * np.sign(w))
+
+
+def decayed(i, a):
+    _, touched = grad_of(i["X"])
+    return np.where(touched, i["W"] - i["W"] * i.get("Factor", a.get("factor", 0.0)), i["W"])
+
+
+case("regularize_rows", {"W": P, "X": SPARSE}, {"l2_decay": 0.25}, ref=regularized)
+case("regularize_rows", {"W": SIGNED, "X": SPARSE}, {"l1_decay": 0.5, "l2_decay": 0.25}, ref=regularized, name="signs")
+case("decay_rows", {"W": P, "X": SPARSE}, {"factor": 0.25}, ref=decayed)
+case("decay_rows", {"W": P, "X": SPARSE, "Factor": np.array([0.75])}, {"factor": 0.25}, ref=decayed, name="given")

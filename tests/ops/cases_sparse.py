@@ -247,25 +247,4 @@ def merged_rows(i, a):
 
 
 case("merge_selected_rows", {"X": TWICE}, ref=merged_rows, hostile=False)
-
-
-def regularized(i, a):
-    merged = merged_rows(i, a)
-    w = i["W"][merged.ids]
-    values = merged.values + a.get("l2_decay", 0.0) * w + a.get("l1_decay", 0.0) * np.sign(w)
-    return Rows(merged.ids, merged.height, values)
-
-
-def decayed(i, a):
-    ids = np.unique(i["X"].ids)
-    table = i["W"].copy()
-    table[ids] -= table[ids] * i.get("Factor", a.get("factor", 0.0))
-    return table
-
-
-SIGNS = np.where(real(5, 2) > 0.3, real(5, 2), 0.0)
-case("regularize_rows", {"W": real(5, 2), "X": TWICE}, {"l2_decay": 0.25}, ref=regularized)
-case("regularize_rows", {"W": SIGNS, "X": TWICE}, {"l1_decay": 0.5, "l2_decay": 0.25}, ref=regularized, name="signs")
-case("decay_rows", {"W": real(5, 2), "X": TWICE}, {"factor": 0.25}, ref=decayed)
-case("decay_rows", {"W": real(5, 2), "X": TWICE, "Factor": np.array([0.75])}, {"factor": 0.25}, ref=decayed, name="given")
 case("get_tensor_from_selected_rows", {"X": TWICE}, ref=lambda i, a: i["X"].values, hostile=False)
