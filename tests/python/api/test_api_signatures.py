@@ -27,7 +27,7 @@ LONGER = {
     "Executor.infer_from_dataset": ("deterministic", "progress", "metrics"),     # of this engine
     "Executor.train_from_dataset": ("deterministic", "progress", "checkpoints", "metrics"),  # likewise
     "ParallelExecutor.__init__": ("kwargs",),               # catches arguments of Fluid 0.x, to name their replacements
-    **dict.fromkeys(("Adagrad.__init__", "AdagradOptimizer.__init__"), ("row_wise",)),  # one moment for a row of a table
+    **dict.fromkeys(("Adagrad.__init__", "AdagradOptimizer.__init__"), ("row_wise",)),  # one moment for a row
     **dict.fromkeys(("L1Decay.__init__", "L1DecayRegularizer.__init__",                 # of the rows of a batch only
                      "L2Decay.__init__", "L2DecayRegularizer.__init__"), ("lazy_mode",)),
     "ParamAttr.__init__": ("gradient_clip",),               # of Fluid 1.5 to 1.7, whose programs run, too
