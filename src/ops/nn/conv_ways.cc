@@ -12,7 +12,8 @@ namespace {
 
 // Work of vectors of this many elements for n elements, by the elements themselves.
 double padded(int64_t n, int64_t width) {
-  return static_cast<double>((n + width - 1) / width * width) / static_cast<double>(n);
+  const int64_t whole = (n + width - 1) / width * width;
+  return static_cast<double>(whole) / static_cast<double>(n);
 }
 
 // The share of the products of a window and an image that does not multiply padding.
@@ -64,7 +65,8 @@ bool images_are_faster(ConvPass pass, const ConvDims& d) {
   double other = library_padding(d);
   if (forward && PixelConv::suits(d)) {
     constexpr int64_t kPixels = 8;  // of a vector, also if it has room for more
-    other = 1.1 * padded(d.window.out[2], kPixels) * static_cast<double>(std::max(sizes.floats, kPixels) / kPixels);
+    const int64_t unused = std::max(sizes.floats, kPixels) / kPixels;
+    other = 1.1 * padded(d.window.out[2], kPixels) * static_cast<double>(unused);
   } else if (d.filter_elems() >= kLargeFilter) {
     other *= 1 + 2.0 / static_cast<double>(volume(d.window.out));  // the library reads it for each sample
   }
