@@ -392,9 +392,8 @@ class Auc(MetricBase):
         return self._area()
 
     def _area(self):
-        if self._curve == "PR" and get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] != "1.8.5":  # it computes ROC
-            return precision_recall_area(self._stat_pos, self._stat_neg)
-        return roc_area(self._stat_pos, self._stat_neg)
+        exact = get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5"  # which computes ROC for PR
+        return (roc_area if exact or self._curve != "PR" else precision_recall_area)(self._stat_pos, self._stat_neg)
 
 
 _on_demand.give(__name__, {})

@@ -12,8 +12,17 @@ from .framework import Program
 from .framework.pruning import update_ops
 from .user_warnings import advise
 
-#: Scope -> programs with parameters that have run in it.
-_SEEN: dict[int, weakref.WeakSet[Any]] = {}
+
+class _Seen:
+    """The programs that have run in a scope: of equal networks, the last one that trains and the last one that does
+    not, so that the time of a check does not grow with their number."""
+
+    def __init__(self) -> None:
+        self.trained: set[str] = set()      # names of parameters
+        self.last: dict[tuple[Any, bool], weakref.ref[Program]] = {}    # (network, whether it trains) -> program
+
+
+_SEEN: dict[int, _Seen] = {}    # by the ids of scopes
 
 
 def note(program: Program, scope: Any) -> None:
@@ -24,26 +33,28 @@ def note(program: Program, scope: Any) -> None:
         program (Program): the program.
         scope (Scope): the scope of its parameters.
     """
-    if program in program._test_programs or not _form(program):
+    form = [] if program in program._test_programs else _form(program)
+    if not form:
         return      # a clone for tests has the parameters of its original
-    seen = _SEEN.setdefault(scope.id, weakref.WeakSet())
-    for other in list(seen):
-        training, testing = (other, program) if _trains(other) else (program, other)
-        if _trains(training) and not _trains(testing) and _is_untrained_copy(testing, training, seen, scope):
-            advise("Executor.run: the program has its own parameters (%s), which nothing has trained or loaded, next "
-                   "to those of the same network that is trained (%s): to evaluate, do not build the network again but "
-                   "use program.clone(for_test=True), or give both networks the same names with "
-                   "fluid.unique_name.guard() or param_attr" % (_some(testing), _some(training)))
-            seen.discard(testing)   # one warning
-            break
-    seen.add(program)
+    seen, trains, network = _SEEN.setdefault(scope.id, _Seen()), _trains(program), tuple(map(_general, form))
+    if trains:
+        seen.trained.update(name for name, _ in form)
+    seen.last[network, trains] = weakref.ref(program)
+    other = seen.last.get((network, not trains), lambda: None)()
+    if other is None:
+        return
+    training, testing = (program, other) if trains else (other, program)
+    if _is_untrained_copy(testing, training, seen.trained, scope):
+        advise("Executor.run: the program has its own parameters (%s), which nothing has trained or loaded, next to "
+               "those of the same network that is trained (%s): to evaluate, do not build the network again but use "
+               "program.clone(for_test=True), or give both networks the same names with fluid.unique_name.guard() or "
+               "param_attr" % (_some(testing), _some(training)))
+        del seen.last[network, False]   # one warning
 
 
-def _is_untrained_copy(testing, training, seen, scope):
+def _is_untrained_copy(testing, training, trained, scope):
     names = {name for name, _ in _form(testing)}
-    others = {name for one in seen if _trains(one) for name, _ in _form(one)} | {name for name, _ in _form(training)}
-    if [_general(one) for one in _form(testing)] != [_general(one) for one in _form(training)] or not names.isdisjoint(
-            others) or loaded_values.were_loaded(scope, names):
+    if not names.isdisjoint(trained) or loaded_values.were_loaded(scope, names):
         return False
     pairs = sorted(zip(_form(testing), _form(training)), key=lambda pair: np.prod(pair[0][1]))
     return (all(_is_tensor(scope, name) for pair in pairs for name, _ in pair)

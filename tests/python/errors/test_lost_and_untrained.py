@@ -252,3 +252,20 @@ def test_a_steady_run_checks_nothing(monkeypatch):
     assert before_run.WAITING
     EXECUTOR.run(MAIN(), feed=batches()[0], fetch_list=[startup_after[3]])
     assert not before_run.WAITING
+
+
+def test_many_networks_of_one_form_cost_no_more_each():
+    """A search over settings builds the same network again and again in one scope."""
+    from anabranch.fluid import second_networks
+    scope, kept = fluid.Scope(), []
+    with fluid.scope_guard(scope):
+        for number in range(40):
+            main, startup = fluid.Program(), fluid.Program()
+            with fluid.program_guard(main, startup):
+                loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
+                fluid.optimizer.SGD(0.1).minimize(loss)
+            EXECUTOR.run(startup)
+            EXECUTOR.run(main, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss])
+            kept.append(main)
+    seen = second_networks._SEEN[scope.id]
+    assert len(seen.last) == 1 and len(seen.trained) == 2 * len(kept)
