@@ -34,8 +34,8 @@ def note(program: Program, scope: Any) -> None:
         scope (Scope): the scope of its parameters.
     """
     form = [] if program in program._test_programs else _form(program)
-    if not form:
-        return      # a clone for tests has the parameters of its original
+    if not form or loaded_values.initialized(program).issuperset(name for name, _ in form):
+        return      # a clone for tests has the parameters of its original, and a startup program only sets them
     seen, trains, network = _SEEN.setdefault(scope.id, _Seen()), _trains(program), tuple(map(_general, form))
     if trains:
         seen.trained.update(name for name, _ in form)

@@ -259,7 +259,7 @@ def test_many_networks_of_one_form_cost_no_more_each():
     from anabranch.fluid import second_networks
     scope, kept = fluid.Scope(), []
     with fluid.scope_guard(scope):
-        for number in range(40):
+        for _ in range(40):
             main, startup = fluid.Program(), fluid.Program()
             with fluid.program_guard(main, startup):
                 loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
